@@ -1,0 +1,45 @@
+# make demo    set up, build, and see the paper's claim in six minutes
+# make test    set up, build, and run all tests
+.PHONY: demo test build setup bench format check-format test-sanitize install clean
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+SOURCES = $(shell git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.cu' '*.cuh')
+
+demo: build
+	build/riffle demo
+
+test: build-tests
+	ctest --preset release -j $(JOBS)
+
+build: setup
+	@test -f build/build.ninja || cmake --preset release
+	cmake --build build --target riffle -j $(JOBS)
+
+.PHONY: build-tests
+build-tests: setup
+	@test -f build/build.ninja || cmake --preset release
+	cmake --build build -j $(JOBS)
+
+setup:
+	@scripts/setup
+
+bench: build
+	build/riffle bench step
+	build/riffle bench minred
+
+format: setup
+	clang-format -i $(SOURCES)
+
+check-format: setup
+	clang-format --dry-run --Werror $(SOURCES)
+
+test-sanitize: setup
+	@test -f build-sanitize/build.ninja || cmake --preset sanitize
+	cmake --build --preset sanitize -j $(JOBS)
+	ctest --preset sanitize -j $(JOBS)
+
+install: build
+	cmake --install build --prefix $(PREFIX)
+
+clean:
+	rm -rf build build-debug build-sanitize

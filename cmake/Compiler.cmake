@@ -1,0 +1,24 @@
+# Warnings, optimisation, sanitizers and ccache for riffle's own targets.
+add_library(riffle_options INTERFACE)
+target_include_directories(riffle_options INTERFACE
+  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+target_compile_features(riffle_options INTERFACE cxx_std_20)
+
+add_library(riffle_warnings INTERFACE)
+target_compile_options(riffle_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+  $<$<BOOL:${RIFFLE_WERROR}>:-Werror>>)
+
+if(RIFFLE_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined
+    -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
+find_program(RIFFLE_CCACHE ccache)
+if(RIFFLE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # A precompiled header is only cached when ccache may overlook time stamps inside it.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    ${RIFFLE_CCACHE})
+endif()

@@ -1,0 +1,33 @@
+# Everything riffle needs from outside. scripts/setup installs what is missing.
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(PNG REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(Torch 2.4 REQUIRED)
+if(RIFFLE_TESTS)
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+endif()
+
+# LibTorch's headers are not ours: no warnings from them.
+add_library(riffle_torch INTERFACE)
+target_link_libraries(riffle_torch INTERFACE ${TORCH_LIBRARIES})
+target_include_directories(riffle_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+separate_arguments(riffle_torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
+target_compile_options(riffle_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${riffle_torch_flags}>)
+
+# CUDA code is built when the LibTorch found has CUDA.
+set(RIFFLE_CUDA OFF)
+if(TARGET torch_cuda)
+  set(RIFFLE_CUDA ON)
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES native)
+  endif()
+  enable_language(CUDA)
+  set(CMAKE_CUDA_STANDARD 20)
+  target_compile_definitions(riffle_torch INTERFACE RIFFLE_CUDA=1)
+endif()

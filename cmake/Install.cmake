@@ -1,0 +1,1 @@
+install(TARGETS riffle RUNTIME DESTINATION bin)

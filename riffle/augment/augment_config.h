@@ -1,0 +1,28 @@
+// How a picture becomes two views. Defaults are SimSiam's for ImageNet.
+#pragma once
+
+#include <cstdint>
+
+#include "riffle/base/fields.h"
+
+namespace riffle {
+
+struct AugmentConfig {
+  std::int64_t size = 224;  // side of a view, px
+  double crop_min = 0.2;    // share of the picture's area that a crop covers
+  double crop_max = 1.0;
+  double flip = 0.5;    // probability
+  double jitter = 0.8;  // probability
+  double brightness = 0.4;
+  double contrast = 0.4;
+  double saturation = 0.4;
+  double hue = 0.1;
+  double grayscale = 0.2;  // probability
+  double blur = 0.5;       // probability
+  double blur_sigma_min = 0.1;
+  double blur_sigma_max = 2.0;
+
+  void describe(Fields& fields);
+};
+
+}  // namespace riffle

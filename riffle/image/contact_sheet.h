@@ -1,0 +1,13 @@
+// Many small pictures on one page, in reading order.
+#pragma once
+
+#include <span>
+
+#include "riffle/image/picture.h"
+
+namespace riffle {
+
+// Cells of `cell` px (each picture fitted to a square) in `columns` columns with a thin border, on a neutral ground.
+Picture contact_sheet(std::span<const Picture> pictures, int columns, int cell);
+
+}  // namespace riffle

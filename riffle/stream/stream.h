@@ -1,0 +1,47 @@
+// A stream of pictures that never has to end: each sample is seen once, in order.
+//
+// Sources (synthetic, folder, ...) and shapes that wrap another stream all are Streams. A stream is used by one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "riffle/image/picture.h"
+
+namespace riffle {
+
+constexpr std::int64_t kNoClip = -1;
+
+struct Sample {
+  Picture picture;
+  std::uint64_t index = 0;      // how many samples the source gave before this one
+  std::int64_t clip = kNoClip;  // samples that follow one another in one shot share it; distinct shots differ
+  std::string label;            // empty when the source knows none. The learner never reads it; probes and studies do
+  std::string key;              // where it came from: a path, a URL, a member of a shard
+};
+
+class Stream {
+ public:
+  virtual ~Stream() = default;
+
+  // The following sample, or nothing at the end. What cannot be decoded is skipped, counted and logged, never thrown.
+  virtual std::optional<Sample> next() = 0;
+
+  // A short text that says where the stream stands. After seek(position()) on a stream opened with the same URI, next()
+  // goes on as if nothing had happened. seek throws Error for a text that is no position of this stream.
+  virtual std::string position() const = 0;
+  virtual void seek(const std::string& position) = 0;
+
+  // How many items were skipped so far, by reason.
+  virtual std::map<std::string, std::int64_t> skipped() const { return {}; }
+};
+
+// Opens "synthetic:?frames=64", "folder:/data/photos?order=name", ... Throws Error for an unknown scheme or option,
+// naming the nearest valid one, and for a source that cannot be opened.
+std::unique_ptr<Stream> open_stream(const std::string& uri);
+
+}  // namespace riffle
