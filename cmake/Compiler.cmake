@@ -9,6 +9,9 @@ target_compile_options(riffle_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
   $<$<BOOL:${RIFFLE_WERROR}>:-Werror>>)
 
+# One code model for libraries and programs, so that they can share a precompiled header.
+add_compile_options(-fPIC)
+
 if(RIFFLE_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined
     -fno-omit-frame-pointer)

@@ -16,7 +16,9 @@ endif()
 # LibTorch's headers are not ours: no warnings from them.
 add_library(riffle_torch INTERFACE)
 target_link_libraries(riffle_torch INTERFACE ${TORCH_LIBRARIES})
-target_include_directories(riffle_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+foreach(folder ${TORCH_INCLUDE_DIRS})
+  target_include_directories(riffle_torch SYSTEM INTERFACE $<BUILD_INTERFACE:${folder}>)
+endforeach()
 separate_arguments(riffle_torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
 target_compile_options(riffle_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${riffle_torch_flags}>)
 

@@ -16,6 +16,11 @@ function(riffle_uses_torch TARGET VISIBILITY)
   target_precompile_headers(${TARGET} REUSE_FROM riffle_torch_pch)
 endfunction()
 
+function(riffle_discover TARGET PREFIX)
+  gtest_discover_tests(${TARGET} TEST_PREFIX ${PREFIX}. DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT 600 SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+endfunction()
+
 function(riffle_room NAME)
   cmake_parse_arguments(ROOM "TORCH" "" "USES;LINK" ${ARGN})
   set(folder ${CMAKE_SOURCE_DIR}/riffle/${NAME})
@@ -47,14 +52,15 @@ function(riffle_room NAME)
     if(ROOM_TORCH)
       riffle_uses_torch(${NAME}_test PRIVATE)
     endif()
-    gtest_discover_tests(${NAME}_test TEST_PREFIX ${NAME}. DISCOVERY_TIMEOUT 60
-      PROPERTIES TIMEOUT 600 SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+    riffle_discover(${NAME}_test ${NAME})
   endif()
 endfunction()
 
 function(riffle_program NAME FOLDER)
   cmake_parse_arguments(PROGRAM "" "" "USES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${FOLDER}/*.cc)
+  file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${FOLDER}/*_test.cc)
+  list(REMOVE_ITEM sources ${tests})
   list(TRANSFORM PROGRAM_USES PREPEND riffle_)
   add_executable(${NAME} ${sources})
   set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
@@ -63,4 +69,14 @@ function(riffle_program NAME FOLDER)
   target_link_libraries(${NAME} PRIVATE ${PROGRAM_USES} riffle_warnings CLI11::CLI11
     nlohmann_json::nlohmann_json)
   riffle_uses_torch(${NAME} PRIVATE)
+
+  if(RIFFLE_TESTS AND tests)
+    # Runs the finished program as a user does.
+    add_executable(${NAME}_program_test ${tests})
+    target_link_libraries(${NAME}_program_test PRIVATE riffle_options riffle_warnings
+      nlohmann_json::nlohmann_json GTest::gmock GTest::gtest_main)
+    target_compile_definitions(${NAME}_program_test PRIVATE RIFFLE_PROGRAM="$<TARGET_FILE:${NAME}>")
+    add_dependencies(${NAME}_program_test ${NAME})
+    riffle_discover(${NAME}_program_test program)
+  endif()
 endfunction()

@@ -1,1 +1,81 @@
-int main() { return 0; }
+// The program: finds the sub-command, and turns whatever goes wrong into one clear line and an exit code.
+
+#include <c10/util/Exception.h>
+#include <torch/version.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <iostream>
+#include <string>
+
+#include "apps/riffle/commands.h"
+#include "riffle/base/error.h"
+#include "riffle/base/log.h"
+
+namespace riffle {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kBadUsage = 2;
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+int complain(const std::string& message, int exit_code) {
+  finish_progress();
+  std::cerr << "riffle: " << first_line(message) << '\n';
+  return exit_code;
+}
+
+std::string version() {
+  return std::string("riffle ") + RIFFLE_VERSION + " (LibTorch " + TORCH_VERSION +
+#ifdef RIFFLE_CUDA
+         ", CUDA" +
+#endif
+         ")";
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("riffle learns visual representations from streams that never end.", "riffle");
+  app.set_version_flag("--version", version());
+  app.require_subcommand(1);
+  app.footer("Example: riffle demo\nEvery command has --help with an example of its own.");
+  bool quiet = false;
+  app.add_flag("-q,--quiet", quiet, "No progress, only warnings and errors");
+  app.parse_complete_callback([&quiet] {
+    if (quiet) set_log_level(LogLevel::warnings);
+  });
+  add_demo_command(app);
+  add_train_command(app);
+  add_probe_command(app);
+  add_stream_command(app);
+  add_config_command(app);
+  add_bench_command(app);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help and --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return complain(std::string(error.what()) + " (see --help)", kBadUsage);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace riffle
+
+int main(int argc, char** argv) {
+  try {
+    return riffle::run(argc, argv);
+  } catch (const riffle::Error& error) {
+    return riffle::complain(error.what(), error.exit_code());
+  } catch (const c10::OutOfMemoryError&) {
+    return riffle::complain("out of memory; a smaller --batch, --size or --capacity needs less", riffle::kFailed);
+  } catch (const c10::Error& error) {
+    return riffle::complain(std::string("LibTorch failed: ") + error.what_without_backtrace(), riffle::kFailed);
+  } catch (const std::bad_alloc&) {
+    return riffle::complain("out of memory; a smaller --batch, --size or --capacity needs less", riffle::kFailed);
+  } catch (const std::exception& error) {
+    return riffle::complain(std::string("unexpected failure: ") + error.what(), riffle::kFailed);
+  }
+}

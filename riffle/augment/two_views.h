@@ -1,42 +1,47 @@
 // Two random views of each picture of a batch, on the CPU, threaded.
 //
-// A view is a pure function of (seed, step, place in the batch, which view, picture): the same for any thread count.
+// A view is a pure function of (seed, step, place in the batch, which view, picture): the same for
+// any thread count.
 #pragma once
-
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <span>
 #include <utility>
 
+#include <ATen/core/Tensor.h>
+
 #include "riffle/augment/augment_config.h"
+#include "riffle/augment/normalize.h"
 #include "riffle/base/thread_pool.h"
 
 namespace riffle {
 
+// Thread-safe: calls share nothing but the pool.
 class TwoViews {
  public:
-  // `pool` must outlive this.
+  // Throws Error when the configuration is not valid. `pool` must outlive this.
   TwoViews(const AugmentConfig& config, std::uint64_t seed, ThreadPool& pool);
 
-  // `pictures`: [slots, side, side, 3] uint8, contiguous. `step` counts calls of one purpose: the update, for training.
-  // Gives two [slots.size(), 3, size, size] float32 tensors, channels-last, ImageNet-normalised.
+  // `pictures`: [slots, height, width, 3] uint8, contiguous, on the CPU. `step` counts calls of one
+  // purpose: the update, for training. Gives two [slots.size(), 3, size, size] float32 tensors,
+  // channels-last, ImageNet-normalised. Another kind of tensor gets std::invalid_argument, a slot
+  // outside of it std::out_of_range.
   std::pair<at::Tensor, at::Tensor> operator()(const at::Tensor& pictures,
                                                std::span<const std::int64_t> slots,
                                                std::uint64_t step) const;
 
+  // The first of the two alone, at half the cost: what a probe trains on.
+  at::Tensor one_view(const at::Tensor& pictures, std::span<const std::int64_t> slots,
+                      std::uint64_t step) const;
+
  private:
+  // The first outputs.size() views of every picture.
+  void make(const at::Tensor& pictures, std::span<const std::int64_t> slots, std::uint64_t step,
+            std::span<at::Tensor> outputs) const;
+
   AugmentConfig config_;
   std::uint64_t seed_;
   ThreadPool* pool_;
 };
-
-// ImageNet's mean and standard deviation per channel, of values in [0, 1].
-inline constexpr float kMean[3] = {0.485f, 0.456f, 0.406f};
-inline constexpr float kStd[3] = {0.229f, 0.224f, 0.225f};
-
-// Pictures without augmentation, normalised the same way: what probes and features on arrival see.
-// [n, side, side, 3] uint8 -> [n, 3, side, side] float32, channels-last.
-at::Tensor normalize(const at::Tensor& pictures);
 
 }  // namespace riffle

@@ -1,4 +1,4 @@
-// What the replay buffer keeps, and how it decides who leaves.
+// What the replay buffer keeps, where, and how it decides who leaves.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,28 @@ enum class PolicyKind { none, fifo, reservoir, minred };
 enum class FeatureTime { draw, arrival };  // when a sample gets its first feature
 enum class TieRule { older, newer };       // who of the most redundant pair leaves
 enum class FeatureType { float32, float16, bfloat16 };
+enum class Storage { raw, jpeg };
+enum class BufferMemory { host, pinned, gpu };
 
 struct BufferConfig {
   PolicyKind policy = PolicyKind::minred;
-  std::int64_t capacity = 65536;
+  std::string capacity = "65536";  // samples, or bytes for the whole buffer: "8GiB", "500MB"
+  Storage storage = Storage::raw;
+  BufferMemory memory =
+      BufferMemory::host;          // where pictures are kept; features stay with the network
+  std::int64_t jpeg_quality = 85;  // at most; see jpeg_store.h
+  // The rest is for minred. The learner reads `features`: it brings them to insert() or does not.
   FeatureTime features = FeatureTime::draw;
   TieRule tie = TieRule::older;
-  double momentum = 0.5;
-  std::int64_t draw_limit = 0;
+  double momentum = 0.5;        // share of the old feature when a sample is drawn again
+  std::int64_t draw_limit = 0;  // a sample drawn more often leaves first; 0: no limit
   FeatureType feature_type = FeatureType::float32;
 
   void describe(Fields& fields);
+  // Throws Error naming the key whose value makes no sense, or that this build cannot serve.
+  // Whether the capacity is enough is checked by plan_memory (memory_plan.h), which knows the
+  // sizes.
+  void validate() const;
 };
 
 }  // namespace riffle

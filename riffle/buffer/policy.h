@@ -1,39 +1,66 @@
-// Who leaves a replay buffer. A policy sees slots, the order of arrival and features; never pictures.
+// Who leaves a replay buffer. A policy sees slots, the order of arrival, draws and features; never
+// pictures.
 //
-// A slot is an index into the buffer's slab and is used again after its sample left. Used by one thread.
+// A slot is an index into the buffer's store and is used again after its sample left. A policy
+// counts arrivals and draws itself, so that it can be used, tested and saved on its own. Used by
+// one thread. A call that throws changed nothing (restore apart: a policy that refused a state must
+// not be used).
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
 #include "riffle/buffer/buffer_config.h"
+#include "riffle/buffer/named_tensors.h"
 
 namespace riffle {
 
 using Slot = std::int64_t;
 
+struct PolicyStats {
+  std::map<std::string, std::int64_t> evictions;  // how many left so far, by the reason why
+  std::int64_t with_feature = 0;                  // samples held that have a feature
+  // Quantiles 0, 0.1, ..., 1 of the cosine distance to the nearest other sample; empty unless asked
+  // for.
+  std::vector<double> nearest;
+};
+
 class Policy {
  public:
   virtual ~Policy() = default;
 
-  // `slots` now hold new samples, in order of arrival. `features` is [slots, dim] float32, or undefined when they have
-  // none yet.
+  // `slots` now hold new samples, in order of arrival. `features` is [slots, dim], or undefined
+  // when they have none yet.
   virtual void inserted(std::span<const Slot> slots, const at::Tensor& features) = 0;
 
-  // `slots` were drawn for training and the network gave these features for them.
-  virtual void tracked(std::span<const Slot> slots, const at::Tensor& features) = 0;
+  // `slots`, all distinct, were drawn for training.
+  virtual void drawn(std::span<const Slot> /*slots*/) {}
 
-  // The n samples that leave, in the order in which they leave; the policy forgets them. n is at most the number it holds.
+  // The network gave these features for samples that are held in `slots`, all distinct.
+  virtual void tracked(std::span<const Slot> /*slots*/, const at::Tensor& /*features*/) {}
+
+  // The n samples that leave, in the order in which they leave; the policy forgets them. n is at
+  // most the number held.
   virtual std::vector<Slot> evict(std::int64_t n) = 0;
 
-  // Everything a restored policy needs to decide the same: named tensors on the CPU.
-  virtual std::vector<std::pair<std::string, at::Tensor>> save() const = 0;
-  virtual void restore(const std::vector<std::pair<std::string, at::Tensor>>& state) = 0;
+  // `nearest`: also the distances, which may cost as much as many evictions.
+  virtual PolicyStats stats(bool nearest) const = 0;
+
+  // Everything a restored policy needs to decide the same.
+  virtual NamedTensors save() const = 0;
+  virtual void restore(const NamedTensors& state) = 0;
 };
+
+// `slots`: how many there are, numbered from 0. `device`: where features come from and are kept.
+std::unique_ptr<Policy> make_policy(const BufferConfig& config, std::int64_t slots,
+                                    std::int64_t feature_dim, std::uint64_t seed,
+                                    at::Device device);
 
 }  // namespace riffle

@@ -1,20 +1,30 @@
-// The little of the stream that is kept: a slab of pictures, and a policy that decides who leaves.
+// The little of the stream that is kept: a store of pictures, and a policy that decides who leaves.
 //
-// Bounded: memory for `capacity` samples and one arriving batch is taken at construction and never grows. Used by one
-// thread.
+//   buffer.insert(batch);
+//   const Draw draw = buffer.sample(256, random);
+//   const Pictures pictures = buffer.pictures(draw.slots);
+//   ... views of pictures.tensor at pictures.indices, forward, backward ...
+//   buffer.track(draw, features);
+//
+// Bounded: memory for `capacity` samples and one arriving batch is taken at construction and does
+// not grow. Used by one thread, or under one lock: samples may be inserted between sample() and
+// track().
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
 #include "riffle/base/random.h"
 #include "riffle/buffer/buffer_config.h"
 #include "riffle/buffer/policy.h"
+#include "riffle/buffer/store.h"
 #include "riffle/stream/stream.h"
 
 namespace riffle {
@@ -28,37 +38,70 @@ struct SlotInfo {
   std::string label;
 };
 
+// Samples drawn for one update. A slot may hold another sample by the time their features are
+// known; the arrival numbers tell.
+struct Draw {
+  std::vector<Slot> slots;
+  std::vector<std::uint64_t> arrivals;
+};
+
+struct BufferStats {
+  std::int64_t size = 0;
+  std::int64_t capacity = 0;
+  double mean_age = 0;  // in samples: how many entered after it
+  std::int64_t max_age = 0;
+  double mean_draws = 0;
+  double tracked_share = 0;                       // of the samples held, those with a feature
+  std::int64_t distinct_clips = 0;                // samples without a clip count for none
+  std::map<std::string, std::int64_t> evictions;  // so far, by the policy's reason
+  std::vector<double> nearest;                    // see PolicyStats
+};
+
 class ReplayBuffer {
  public:
-  // `batch`: the largest number of samples in one insert. `picture_size`: side of the stored pictures in px.
-  // `feature_dim`: width of the features that insert and track will bring (policies that use none ignore it).
+  // `batch`: the largest number of samples in one insert. `picture_size`: side of the stored
+  // pictures in px. `feature_dim`: width of the features that insert and track will bring (policies
+  // that use none ignore it). `device`: where they come from. Throws Error for a configuration that
+  // cannot work or does not fit into memory.
   ReplayBuffer(const BufferConfig& config, std::int64_t batch, int picture_size,
-               std::int64_t feature_dim, std::uint64_t seed);
+               std::int64_t feature_dim, std::uint64_t seed, at::Device device = at::kCPU);
   ~ReplayBuffer();
 
-  // Takes a batch from the stream; whoever is too many leaves by the policy. Pictures must be picture_size squared.
-  // `features` ([batch, dim], unit length) may be undefined.
+  // Takes a batch from the stream; whoever is too many leaves by the policy. Pictures must be
+  // picture_size squared. `features` ([batch, dim], unit length) may be undefined. A call that
+  // throws changed nothing that can be seen.
   void insert(std::span<const Sample> batch, const at::Tensor& features = {});
 
-  // n distinct slots, uniformly at random (with policy none: the n newest, in order). n is at most size().
-  std::vector<Slot> sample(std::int64_t n, Random& random);
+  // n distinct samples, uniformly at random (with policy none: the n newest, in order). n is at
+  // most size(). O(n).
+  Draw sample(std::int64_t n, Random& random);
 
-  // The features that the network gave for these slots in the update just made.
-  void track(std::span<const Slot> slots, const at::Tensor& features);
+  // The features that the network gave for a draw. Samples that left the buffer since are passed
+  // over.
+  void track(const Draw& draw, const at::Tensor& features);
+
+  // With raw storage this copies nothing: the tensor is the store's own and changes with the next
+  // insert.
+  Pictures pictures(std::span<const Slot> slots) const;
 
   std::int64_t size() const;
   std::int64_t capacity() const;
   bool full() const { return size() == capacity(); }
 
-  // The slab, [slots, size, size, 3] uint8, and the slots that hold a sample now.
-  const at::Tensor& pictures() const;
+  // The slots that hold a sample now, in no particular order.
   const std::vector<Slot>& live() const;
   const SlotInfo& info(Slot slot) const;
-  std::int64_t distinct_clips() const;
 
-  // Exact state: a restored buffer goes on as this one would.
-  std::vector<std::pair<std::string, at::Tensor>> save() const;
-  void restore(const std::vector<std::pair<std::string, at::Tensor>>& state);
+  std::int64_t distinct_clips() const;
+  // O(size); with `nearest` also what the policy needs for the distances.
+  BufferStats stats(bool nearest = false) const;
+  std::map<std::string, std::int64_t> label_counts() const;
+
+  // Exact state, on the CPU: a restored buffer goes on as this one would. The pictures may be the
+  // store's own memory: write or copy them before the next insert. restore throws Error when the
+  // state is damaged or belongs to another configuration; the buffer must not be used after that.
+  NamedTensors save() const;
+  void restore(const NamedTensors& state);
 
  private:
   struct State;

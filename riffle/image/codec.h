@@ -1,10 +1,12 @@
 // JPEG and PNG, to and from bytes.
 //
-// Whatever is inside (EXIF orientation, CMYK, grey, palette, 16 bits, transparency), what comes out of decode() is an
-// upright 8-bit RGB picture. Thread-safe.
+// Whatever is inside (EXIF orientation, CMYK, grey, palette, 16 bits, transparency), what comes out
+// of decode() is an upright 8-bit RGB picture. Transparency is dropped: the colour stored below it
+// stays. Thread-safe.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,23 +17,27 @@
 namespace riffle {
 
 struct DecodeOptions {
-  // A picture far larger than this short side may be decoded at a reduced scale, never below it. 0: full size.
+  // A picture far larger than this short side may be decoded at a reduced scale, never below it. 0:
+  // full size.
   int short_side = 0;
   // A picture that claims more pixels is refused before memory is taken for it.
   std::int64_t max_pixels = 100'000'000;
 };
 
-// Why a picture could not be decoded: `reason` is one of a few short words fit for counting ("truncated",
-// "not a picture", "too large", "corrupt"), `detail` says more.
+// Why a picture could not be decoded: `reason` is one of a few short words fit for counting
+// ("empty", "not a picture", "truncated", "corrupt", "too large", "unsupported"), `detail` says
+// more.
 struct DecodeFailure {
   std::string reason;
   std::string detail;
 };
 
-// Never throws for bad content: bad input is a part of every stream. On failure returns nothing and fills `failure`.
+// Never throws for bad content: bad input is a part of every stream. On failure returns nothing and
+// fills `failure`. A picture of which only a part can be read is a failure, not half a picture.
 std::optional<Picture> decode(std::span<const std::byte> bytes, const DecodeOptions& options,
                               DecodeFailure& failure);
 
+// Throw Error for a picture that the format cannot hold.
 std::vector<std::byte> encode_png(const Picture& picture);
 std::vector<std::byte> encode_jpeg(const Picture& picture, int quality = 90);
 

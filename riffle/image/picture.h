@@ -22,7 +22,9 @@ struct Picture {
 
  private:
   std::size_t offset(int x, int y) const {
-    return (static_cast<std::size_t>(y) * static_cast<std::size_t>(width) + static_cast<std::size_t>(x)) * 3;
+    return (static_cast<std::size_t>(y) * static_cast<std::size_t>(width) +
+            static_cast<std::size_t>(x)) *
+           3;
   }
 };
 

@@ -1,4 +1,8 @@
-// Changing a picture's size on the way into riffle. Bilinear with antialiasing, as Pillow and torchvision define it.
+// Changing a picture's size on the way into riffle. Bilinear with antialiasing, as Pillow and
+// torchvision define it: a triangle filter that widens with the reduction. Within one level of
+// Pillow's result (which rounds in between).
+//
+// Thread-safe. An empty picture or a size below 1 is a programming error (std::logic_error).
 #pragma once
 
 #include "riffle/image/picture.h"
@@ -7,7 +11,9 @@ namespace riffle {
 
 Picture resize(const Picture& picture, int width, int height);
 
-// The short side becomes `size`, then the centre square is cut out: how every picture becomes a buffer slot.
+// The short side becomes `size`, then the centre square is cut out: how every picture becomes a
+// buffer slot. Roundings are those of torchvision's Resize and CenterCrop. Costs no more than the
+// square, however long the other side is.
 Picture fit_square(Picture picture, int size);
 
 }  // namespace riffle

@@ -9,15 +9,16 @@
 namespace riffle {
 
 enum class Arch { resnet18, resnet50, resnet10 };
-// standard: 7x7 stride 2 and max-pool. small: 3x3 stride 1, for pictures up to 64 px. stride2: 3x3 stride 2, no pool.
+// standard: 7x7 stride 2 and max-pool. small: 3x3 stride 1, for pictures up to 64 px. stride2: 3x3
+// stride 2, no pool.
 enum class Stem { standard, small, stride2 };
 
 struct ModelConfig {
   Arch arch = Arch::resnet18;
   Stem stem = Stem::standard;
-  std::int64_t width = 64;             // channels of the first stage
-  std::int64_t projector_hidden = 0;   // 0: the encoder's width
-  std::int64_t projector_out = 2048;   // width of the tracked features
+  std::int64_t width = 64;            // channels of the first stage
+  std::int64_t projector_hidden = 0;  // 0: the encoder's width
+  std::int64_t projector_out = 2048;  // width of the tracked features
   std::int64_t predictor_hidden = 512;
 
   void describe(Fields& fields);

@@ -1,11 +1,12 @@
-// What is learned from two views. A self-supervised method is one file: an Objective that owns its encoder and heads.
+// What is learned from two views. A self-supervised method is one file: an Objective that owns its
+// encoder and heads.
 #pragma once
-
-#include <torch/nn/module.h>
-#include <torch/types.h>
 
 #include <memory>
 #include <vector>
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "riffle/model/model_config.h"
 
@@ -14,8 +15,9 @@ namespace riffle {
 struct ObjectiveOutput {
   torch::Tensor loss;      // scalar, to call backward() on
   torch::Tensor features;  // [batch, feature_dim], unit length, detached: what the buffer tracks
-  torch::Tensor std;       // scalar: mean over channels of the std of unit-length projections, times sqrt(dim).
-                           // About 1 when features spread over the sphere, 0 when they collapsed
+  torch::Tensor
+      std;  // scalar: mean over channels of the std of unit-length projections, times sqrt(dim).
+            // About 1 when features spread over the sphere, 0 when they collapsed
 };
 
 class Objective : public torch::nn::Module {
@@ -23,16 +25,19 @@ class Objective : public torch::nn::Module {
   // Training mode. Each view passes the encoder on its own: batch-norm statistics are per view.
   virtual ObjectiveOutput forward(const torch::Tensor& view1, const torch::Tensor& view2) = 0;
 
-  // Features to track of samples that just arrived: evaluation mode (running statistics), no gradient. [batch, feature_dim]
+  // Features to track of samples that just arrived: evaluation mode (running statistics), no
+  // gradient. [batch, feature_dim]
   virtual torch::Tensor features(const torch::Tensor& view1, const torch::Tensor& view2) = 0;
 
-  // What probes and users want: pooled encoder output in evaluation mode, no gradient. [batch, encoder_dim]
+  // What probes and users want: pooled encoder output in evaluation mode, no gradient. [batch,
+  // encoder_dim]
   virtual torch::Tensor encode(const torch::Tensor& pictures) = 0;
 
   virtual std::int64_t feature_dim() const = 0;
   virtual std::int64_t encoder_dim() const = 0;
 
-  // Parameters whose learning rate may be held constant (SimSiam's predictor). The rest follow the schedule.
+  // Parameters whose learning rate may be held constant (SimSiam's predictor). The rest follow the
+  // schedule.
   virtual std::vector<torch::Tensor> predictor_parameters() = 0;
 };
 

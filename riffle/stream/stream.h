@@ -1,6 +1,7 @@
 // A stream of pictures that never has to end: each sample is seen once, in order.
 //
-// Sources (synthetic, folder, ...) and shapes that wrap another stream all are Streams. A stream is used by one thread.
+// Sources (synthetic, folder, ...) and shapes that wrap another stream all are Streams. A stream is
+// used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +19,27 @@ constexpr std::int64_t kNoClip = -1;
 
 struct Sample {
   Picture picture;
-  std::uint64_t index = 0;      // how many samples the source gave before this one
-  std::int64_t clip = kNoClip;  // samples that follow one another in one shot share it; distinct shots differ
-  std::string label;            // empty when the source knows none. The learner never reads it; probes and studies do
-  std::string key;              // where it came from: a path, a URL, a member of a shard
+  // How many samples the source gave before this one.
+  std::uint64_t index = 0;
+  // Samples that follow one another in one shot share it; distinct shots differ.
+  std::int64_t clip = kNoClip;
+  // Empty when the source knows none. The learner never reads it; probes and studies do.
+  std::string label;
+  // Where it came from: a path, a URL, a member of a shard.
+  std::string key;
 };
 
 class Stream {
  public:
   virtual ~Stream() = default;
 
-  // The following sample, or nothing at the end. What cannot be decoded is skipped, counted and logged, never thrown.
+  // The following sample, or nothing at the end. What cannot be decoded is skipped, counted and
+  // logged, never thrown; only a source that ends without a single usable item throws Error.
   virtual std::optional<Sample> next() = 0;
 
-  // A short text that says where the stream stands. After seek(position()) on a stream opened with the same URI, next()
-  // goes on as if nothing had happened. seek throws Error for a text that is no position of this stream.
+  // A short text that says where the stream stands. After seek(position()) on a stream opened with
+  // the same URI, next() goes on as if nothing had happened. seek throws Error for a text that is
+  // no position of this stream.
   virtual std::string position() const = 0;
   virtual void seek(const std::string& position) = 0;
 
@@ -40,8 +47,8 @@ class Stream {
   virtual std::map<std::string, std::int64_t> skipped() const { return {}; }
 };
 
-// Opens "synthetic:?frames=64", "folder:/data/photos?order=name", ... Throws Error for an unknown scheme or option,
-// naming the nearest valid one, and for a source that cannot be opened.
+// Opens "synthetic:?frames=64", "folder:/data/photos?order=name", ... Throws Error for an unknown
+// scheme or option, naming the nearest valid one, and for a source that cannot be opened.
 std::unique_ptr<Stream> open_stream(const std::string& uri);
 
 }  // namespace riffle

@@ -1,16 +1,24 @@
 // A stream's address: scheme:path?key=value&key=value.
+//
+// Options are read by name; `refuse_unknown` then throws for any that nobody asked for. %XX in path
+// and values is decoded: a path with a question mark is written with %3F, a percent sign is %25.
+// Text that is no address throws Error.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <set>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace riffle {
 
-// Options are read by name; `refuse_unknown` then throws for any that nobody asked for. %XX in path and values is decoded.
+// Bytes other than plain printable ASCII as %XX, so that any path fits on one line of text; and
+// back. Decoding throws Error where a percent sign is not followed by two hexadecimal digits.
+std::string encode_percent(std::string_view bytes);
+std::string decode_percent(std::string_view text);
+
 class Uri {
  public:
   explicit Uri(const std::string& text);
@@ -21,7 +29,8 @@ class Uri {
 
   std::string get(const std::string& key, const std::string& fallback);
   // Throws Error unless the value lies in [low, high].
-  std::int64_t get_integer(const std::string& key, std::int64_t fallback, std::int64_t low, std::int64_t high);
+  std::int64_t get_integer(const std::string& key, std::int64_t fallback, std::int64_t low,
+                           std::int64_t high);
   double get_number(const std::string& key, double fallback, double low, double high);
   bool get_bool(const std::string& key, bool fallback);
   // Throws Error unless the value is one of `choices`; the first is the default.
@@ -31,6 +40,7 @@ class Uri {
 
  private:
   const std::string* find(const std::string& key);
+  std::string naming(const std::string& key) const;
 
   std::string text_;
   std::string scheme_;

@@ -24,6 +24,8 @@ struct TrainConfig {
   std::int64_t threads = 0;        // 0: one per core
 
   void describe(Fields& fields);
+  // Throws Error naming the key whose value makes no sense.
+  void validate() const;
 };
 
 }  // namespace riffle

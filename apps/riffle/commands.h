@@ -1,0 +1,21 @@
+// The sub-commands of riffle: each adds itself to the program, with its options, help and example.
+//
+// A command throws riffle::Error; main() turns that into one line on standard error and the exit code.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace riffle {
+
+void add_demo_command(CLI::App& app);
+void add_train_command(CLI::App& app);
+void add_probe_command(CLI::App& app);
+void add_stream_command(CLI::App& app);
+void add_config_command(CLI::App& app);
+void add_bench_command(CLI::App& app);
+
+// Parts of `riffle bench`.
+void add_bench_step(CLI::App& bench);
+void add_bench_minred(CLI::App& bench);
+
+}  // namespace riffle

@@ -1,0 +1,39 @@
+#include "apps/riffle/config_flags.h"
+
+#include "riffle/base/text.h"
+
+namespace riffle {
+
+ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<FlagForKey>& flags) {
+  const ConfigBuilder defaults;
+  std::map<std::string, const Fields::Field*> fields;
+  for (const auto& field : defaults.fields().all()) fields[field.key] = &field;
+
+  for (const auto& [flag, key] : flags) {
+    const Fields::Field& field = *fields.at(key);
+    auto given = std::make_unique<Given>();
+    given->key = key;
+    std::string help = field.help;
+    if (!field.choices.empty()) help += cat(" (", join(field.choices, ", "), ")");
+    given->option = command.add_option(flag, given->value, help);
+    given->option->option_text(cat("[", field.get(), "]"));
+    flags_.push_back(std::move(given));
+  }
+  command.add_option("--config", file_, "YAML file with configuration keys")->option_text("FILE");
+  command.add_option("--set", assignments_, "Any configuration key, repeatable (riffle config lists them)")
+      ->option_text("KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+Config ConfigFlags::build() const {
+  ConfigBuilder builder;
+  if (!file_.empty()) builder.read_yaml(file_);
+  for (const auto& given : flags_) {
+    if (given->option->count() > 0) builder.set(given->key, given->value);
+  }
+  for (const auto& assignment : assignments_) builder.set_assignment(assignment);
+  return builder.build();
+}
+
+}  // namespace riffle

@@ -1,0 +1,94 @@
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "apps/riffle/commands.h"
+#include "riffle/base/error.h"
+#include "riffle/base/log.h"
+#include "riffle/base/text.h"
+#include "riffle/eval/probe.h"
+#include "riffle/run/checkpoint.h"
+#include "riffle/run/run_folder.h"
+#include "riffle/stream/stream.h"
+
+namespace riffle {
+namespace {
+
+struct ProbeCommand {
+  std::string run;
+  std::string train;
+  std::string val;
+  std::string recipe = "cached";
+  std::string checkpoint;
+  std::int64_t samples = 0;
+  bool json = false;
+};
+
+LabelledPictures read_labelled(const std::string& uri, std::int64_t samples, int size) {
+  const auto stream = open_stream(uri);
+  return collect(*stream, samples, size);
+}
+
+nlohmann::ordered_json accuracies(const ProbeResult& result) {
+  return {{"linear_top1", result.linear_top1}, {"linear_top5", result.linear_top5}, {"knn_top1", result.knn_top1}};
+}
+
+void print_row(const std::string& name, const ProbeResult& result) {
+  std::cout << name << "  linear top-1 " << fixed(result.linear_top1, 1) << " %  top-5 " << fixed(result.linear_top5, 1)
+            << " %  k-NN " << fixed(result.knn_top1, 1) << " %\n";
+}
+
+void run_probe(const ProbeCommand& options) {
+  const auto folder = RunFolder::open(options.run);
+  const Config config = folder.config();
+  const LinearRecipe recipe = linear_recipe(options.recipe);
+  std::filesystem::path checkpoint = options.checkpoint;
+  if (checkpoint.empty()) {
+    const auto latest = folder.latest_checkpoint();
+    if (!latest) throw Error(cat(options.run, " has no checkpoint yet"));
+    checkpoint = *latest;
+  }
+  const auto trained = load_objective(config, checkpoint);
+  const auto untrained = load_objective(config);
+  const int size = static_cast<int>(config.learner.stored_size());
+  const auto train = read_labelled(options.train, options.samples, size);
+  const auto val = read_labelled(options.val, options.samples, size);
+  log_info(cat("probing ", checkpoint.string(), " on ", train.labels.size(), " + ", val.labels.size(), " pictures"));
+
+  const ProbeResult result = probe(*trained, train, val, recipe);
+  const ProbeResult baseline = probe(*untrained, train, val, recipe);
+  if (options.json) {
+    auto json = accuracies(result);
+    json["recipe"] = result.recipe;
+    json["untrained"] = accuracies(baseline);
+    json["checkpoint"] = checkpoint.string();
+    std::cout << json.dump() << '\n';
+    return;
+  }
+  print_row("trained  ", result);
+  print_row("untrained", baseline);
+  std::cout << "recipe: " << result.recipe << '\n';
+}
+
+}  // namespace
+
+void add_probe_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("probe", "Linear and k-NN accuracy of a run's frozen encoder");
+  const auto options = std::make_shared<ProbeCommand>();
+  command->add_option("RUN", options->run, "Run folder")->required();
+  command->add_option("--train", options->train, "Labelled stream to fit the probes on")->required()->option_text("URI");
+  command->add_option("--val", options->val, "Labelled stream to measure on")->required()->option_text("URI");
+  command->add_option("--recipe", options->recipe, "How the linear probe is trained: " + recipe_names())
+      ->option_text("[cached]");
+  command->add_option("--checkpoint", options->checkpoint, "Checkpoint file; the latest of the run without")
+      ->option_text("FILE");
+  command->add_option("--samples", options->samples, "At most so many of each stream; 0: all (they must end)")
+      ->option_text("[0]");
+  command->add_flag("--json", options->json, "Print the result as one JSON object");
+  command->footer(
+      "Example, on the embedded stream (two seeds, so no clip is in both):\n"
+      "  riffle probe runs/first --train 'synthetic:?frames=1&seed=11&samples=2000' \\\n"
+      "                          --val 'synthetic:?frames=1&seed=12&samples=1000'");
+  command->callback([options] { run_probe(*options); });
+}
+
+}  // namespace riffle

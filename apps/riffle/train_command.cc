@@ -1,0 +1,67 @@
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "apps/riffle/commands.h"
+#include "apps/riffle/config_flags.h"
+#include "riffle/base/log.h"
+#include "riffle/base/text.h"
+#include "riffle/run/training.h"
+
+namespace riffle {
+namespace {
+
+const std::vector<FlagForKey> kFlags = {
+    {"--stream", "stream.uri"},        {"--buffer", "buffer.policy"},
+    {"--capacity", "buffer.capacity"}, {"--features", "buffer.features"},
+    {"--tie", "buffer.tie"},           {"--updates", "train.updates"},
+    {"--max-updates", "train.max_updates"},
+    {"--batch", "train.batch"},        {"--size", "augment.size"},
+    {"--arch", "model.arch"},          {"--stem", "model.stem"},
+    {"--width", "model.width"},        {"--lr", "train.lr"},
+    {"--schedule", "train.schedule"},  {"--seed", "run.seed"},
+    {"--device", "run.device"},        {"--threads", "train.threads"},
+};
+
+struct TrainOptions {
+  explicit TrainOptions(CLI::App& command) : config(command, kFlags) {}
+  ConfigFlags config;
+  std::string run;
+  bool json = false;
+};
+
+void run_train(const TrainOptions& options) {
+  const Config config = options.config.build();
+  const auto folder = RunFolder::create(options.run, config);
+  const TrainingResult result = train(config, folder);
+  if (options.json) {
+    std::cout << nlohmann::ordered_json{{"run", options.run},
+                                        {"updates", result.updates},
+                                        {"samples_seen", result.samples_seen},
+                                        {"loss", result.loss},
+                                        {"images_per_s", result.images_per_s},
+                                        {"skipped", result.skipped}}
+                     .dump()
+              << '\n';
+  }
+  log_info(cat("done: ", result.updates, " updates on ", result.samples_seen, " samples, ",
+               fixed(result.images_per_s, 0), " images/s. Next: riffle probe ", options.run,
+               " --train URI --val URI"));
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("train", "Learn from a stream");
+  const auto options = std::make_shared<TrainOptions>(*command);
+  command->add_option("--run", options->run, "Folder of the run; made, and must not hold one already")
+      ->required()
+      ->option_text("DIR");
+  command->add_flag("--json", options->json, "Print the result as one JSON object");
+  command->footer(
+      "Example, a folder of photographs on a laptop:\n"
+      "  riffle train --stream folder:photos --run runs/photos --size 64 --stem small \\\n"
+      "               --capacity 4096 --batch 64 --max-updates 2000");
+  command->callback([options] { run_train(*options); });
+}
+
+}  // namespace riffle

@@ -1,0 +1,19 @@
+// The colour changes of a view, in place, as torchvision defines them for float images in [0, 1].
+//
+// `planes` are the red, green and blue planes one after the other, `pixels` values each. Every
+// function leaves values in [0, 1]. A factor of 1, and a shift of 0, keep the picture.
+#pragma once
+
+namespace riffle {
+
+void adjust_brightness(float* planes, int pixels, float factor);
+// Away from, or towards, the mean gray of the whole picture.
+void adjust_contrast(float* planes, int pixels, float factor);
+// Away from, or towards, each pixel's own gray.
+void adjust_saturation(float* planes, int pixels, float factor);
+// Turns the hue of every pixel by `shift` of the colour circle, in [-0.5, 0.5].
+void adjust_hue(float* planes, int pixels, float shift);
+// All three channels become the pixel's gray.
+void to_grayscale(float* planes, int pixels);
+
+}  // namespace riffle

@@ -1,0 +1,65 @@
+#include "riffle/augment/normalize.h"
+
+#include <cstdint>
+#include <stdexcept>
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+
+#include "riffle/augment/simd.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+namespace {
+
+inline float normal(float value, int channel) {
+  return (value - kMean[channel]) * (1.0f / kStd[channel]);
+}
+
+RIFFLE_SIMD void normalize_bytes(const std::uint8_t* __restrict bytes, std::int64_t pixels,
+                                 float* __restrict out) {
+  constexpr float kScale = 1.0f / 255.0f;
+  for (std::int64_t i = 0; i < pixels; ++i) {
+    out[3 * i] = normal(static_cast<float>(bytes[3 * i]) * kScale, 0);
+    out[3 * i + 1] = normal(static_cast<float>(bytes[3 * i + 1]) * kScale, 1);
+    out[3 * i + 2] = normal(static_cast<float>(bytes[3 * i + 2]) * kScale, 2);
+  }
+}
+
+}  // namespace
+
+RIFFLE_SIMD void normalize_planes(const float* planes, int pixels, float* __restrict out) {
+  const float* red = planes;
+  const float* green = planes + pixels;
+  const float* blue = planes + 2 * pixels;
+  for (int i = 0; i < pixels; ++i) {
+    out[3 * i] = normal(red[i], 0);
+    out[3 * i + 1] = normal(green[i], 1);
+    out[3 * i + 2] = normal(blue[i], 2);
+  }
+}
+
+at::Tensor normalize(const at::Tensor& pictures) {
+  check_pictures(pictures);
+  const auto n = pictures.size(0), height = pictures.size(1), width = pictures.size(2);
+  auto result = at::empty({n, 3, height, width}, pictures.options().dtype(at::kFloat),
+                          at::MemoryFormat::ChannelsLast);
+  const auto* from = pictures.const_data_ptr<std::uint8_t>();
+  auto* to = result.mutable_data_ptr<float>();
+  constexpr std::int64_t kPixelsPerTask = 1 << 16;
+  at::parallel_for(0, n * height * width, kPixelsPerTask,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     normalize_bytes(from + 3 * begin, end - begin, to + 3 * begin);
+                   });
+  return result;
+}
+
+void check_pictures(const at::Tensor& pictures) {
+  if (!pictures.defined() || pictures.dim() != 4 || pictures.size(3) != 3 ||
+      pictures.scalar_type() != at::kByte || !pictures.is_contiguous() || !pictures.is_cpu()) {
+    throw std::invalid_argument(
+        "pictures must be a contiguous uint8 tensor [n, height, width, 3] on the CPU");
+  }
+}
+
+}  // namespace riffle

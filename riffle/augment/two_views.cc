@@ -1,0 +1,66 @@
+#include "riffle/augment/two_views.h"
+
+#include <array>
+#include <stdexcept>
+
+#include <ATen/ops/empty.h>
+
+#include "riffle/augment/view.h"
+#include "riffle/augment/view_plan.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+
+TwoViews::TwoViews(const AugmentConfig& config, std::uint64_t seed, ThreadPool& pool)
+    : config_(config), seed_(seed), pool_(&pool) {
+  config_.validate();
+}
+
+std::pair<at::Tensor, at::Tensor> TwoViews::operator()(const at::Tensor& pictures,
+                                                       std::span<const std::int64_t> slots,
+                                                       std::uint64_t step) const {
+  std::array<at::Tensor, 2> outputs;
+  make(pictures, slots, step, outputs);
+  return {outputs[0], outputs[1]};
+}
+
+at::Tensor TwoViews::one_view(const at::Tensor& pictures, std::span<const std::int64_t> slots,
+                              std::uint64_t step) const {
+  std::array<at::Tensor, 1> outputs;
+  make(pictures, slots, step, outputs);
+  return outputs[0];
+}
+
+void TwoViews::make(const at::Tensor& pictures, std::span<const std::int64_t> slots,
+                    std::uint64_t step, std::span<at::Tensor> outputs) const {
+  check_pictures(pictures);
+  for (const auto slot : slots) {
+    if (slot < 0 || slot >= pictures.size(0)) {
+      throw std::out_of_range(cat("no slot ", slot, " among ", pictures.size(0), " pictures"));
+    }
+  }
+  const auto count = static_cast<std::int64_t>(slots.size());
+  const auto views = static_cast<std::int64_t>(outputs.size());
+  std::array<float*, 2> data{};
+  for (std::int64_t view = 0; view < views; ++view) {
+    outputs[view] = at::empty({count, 3, config_.size, config_.size},
+                              pictures.options().dtype(at::kFloat), at::MemoryFormat::ChannelsLast);
+    data[view] = outputs[view].mutable_data_ptr<float>();
+  }
+
+  const auto height = static_cast<int>(pictures.size(1));
+  const auto width = static_cast<int>(pictures.size(2));
+  const std::int64_t picture_bytes = pictures.size(1) * pictures.size(2) * 3;
+  const std::int64_t view_floats = config_.size * config_.size * 3;
+  const auto* bytes = pictures.const_data_ptr<std::uint8_t>();
+  pool_->for_each(count * views, [&](std::int64_t turn) {
+    const std::int64_t place = turn / views;
+    const auto view = static_cast<int>(turn % views);
+    const ViewPlan plan =
+        plan_view(config_, height, width, seed_, view_position(step, place, view));
+    render_view(bytes + slots[place] * picture_bytes, width, plan, static_cast<int>(config_.size),
+                data[view] + place * view_floats);
+  });
+}
+
+}  // namespace riffle

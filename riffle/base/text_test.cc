@@ -1,0 +1,47 @@
+#include "riffle/base/text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "riffle/base/error.h"
+
+namespace riffle {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(Text, JoinsValuesOfAnyKind) { EXPECT_EQ(cat("slot ", 3, " of ", 1.5), "slot 3 of 1.5"); }
+
+TEST(Text, WritesNumbersForPeople) {
+  EXPECT_EQ(fixed(3.14159, 2), "3.14");
+  EXPECT_EQ(bytes_text(512), "512 B");
+  EXPECT_EQ(bytes_text(9'863'954'432), "9.2 GiB");
+  EXPECT_EQ(duration_text(7.34), "7.3 s");
+  EXPECT_EQ(duration_text(125), "2 min 05 s");
+  EXPECT_EQ(duration_text(3790), "1 h 03 min");
+}
+
+TEST(Text, SplitKeepsEmptyPartsAndJoinUndoesIt) {
+  EXPECT_THAT(split("a,,b", ','), ElementsAre("a", "", "b"));
+  EXPECT_EQ(join(split("a,,b", ','), ","), "a,,b");
+}
+
+TEST(Text, NamesTheNearestCandidate) {
+  const std::vector<std::string> keys = {"frames", "seed", "size"};
+  EXPECT_EQ(nearest_name("sede", keys), "seed");
+  EXPECT_THAT(unknown_name("option", "sede", keys),
+              HasSubstr("unknown option 'sede'; did you mean 'seed'?"));
+}
+
+TEST(Text, ParsesOnlyWholeNumbers) {
+  EXPECT_EQ(parse_integer("-12", "x"), -12);
+  EXPECT_DOUBLE_EQ(parse_number("1e-4", "x"), 1e-4);
+  EXPECT_TRUE(parse_bool("yes", "x"));
+  for (const char* bad : {"", "12a", " 1", "1.5"}) EXPECT_THROW(parse_integer(bad, "x"), Error) << bad;
+  for (const char* bad : {"", "x", "nan", "inf", "1e999"}) EXPECT_THROW(parse_number(bad, "x"), Error) << bad;
+  EXPECT_THROW(parse_bool("maybe", "x"), Error);
+}
+
+}  // namespace
+}  // namespace riffle

@@ -1,0 +1,65 @@
+#include "riffle/buffer/buffer_config.h"
+
+#include "riffle/base/error.h"
+#include "riffle/buffer/memory_plan.h"
+
+namespace riffle {
+
+void BufferConfig::describe(Fields& fields) {
+  fields.add("buffer.policy", policy,
+             {{"none", PolicyKind::none},
+              {"fifo", PolicyKind::fifo},
+              {"reservoir", PolicyKind::reservoir},
+              {"minred", PolicyKind::minred}},
+             "who leaves a full buffer; none: each stream batch is used once");
+  fields.add("buffer.capacity", capacity,
+             "samples kept (65536), or memory for the whole buffer (8GiB, 500MB)");
+  fields.add(
+      "buffer.storage", storage, {{"raw", Storage::raw}, {"jpeg", Storage::jpeg}},
+      "how pictures are kept; jpeg takes about a tenth of the memory and decodes at each draw");
+  fields.add(
+      "buffer.memory", memory,
+      {{"host", BufferMemory::host}, {"pinned", BufferMemory::pinned}, {"gpu", BufferMemory::gpu}},
+      "where pictures are kept; pinned is host memory that a GPU reads fast");
+  fields.add("buffer.jpeg_quality", jpeg_quality,
+             "highest JPEG quality, 1 to 100; lowered for a picture that would take too much");
+  fields.add("buffer.features", features,
+             {{"draw", FeatureTime::draw}, {"arrival", FeatureTime::arrival}},
+             "minred: when a sample gets its first feature");
+  fields.add("buffer.tie", tie, {{"older", TieRule::older}, {"newer", TieRule::newer}},
+             "minred: who of the two most similar samples leaves");
+  fields.add("buffer.momentum", momentum,
+             "minred: share of the old feature when a sample is drawn again, in [0, 1)");
+  fields.add("buffer.draw_limit", draw_limit,
+             "minred: a sample drawn more often than this leaves first; 0: no limit");
+  fields.add("buffer.feature_type", feature_type,
+             {{"float32", FeatureType::float32},
+              {"float16", FeatureType::float16},
+              {"bfloat16", FeatureType::bfloat16}},
+             "minred: how features are kept");
+}
+
+void BufferConfig::validate() const {
+  parse_capacity(capacity);
+  if (!(momentum >= 0 && momentum < 1)) {
+    throw Error(cat("buffer.momentum must be in [0, 1), but is ", momentum));
+  }
+  if (draw_limit < 0) {
+    throw Error(cat("buffer.draw_limit must be 0 (no limit) or more, but is ", draw_limit));
+  }
+  if (jpeg_quality < 1 || jpeg_quality > 100) {
+    throw Error(cat("buffer.jpeg_quality must be 1 to 100, but is ", jpeg_quality));
+  }
+  if (storage == Storage::jpeg && memory != BufferMemory::host) {
+    throw Error("buffer.storage=jpeg needs buffer.memory=host: pictures are decoded by the CPU");
+  }
+#ifndef RIFFLE_CUDA
+  if (memory != BufferMemory::host) {
+    throw Error(
+        "this riffle was built without CUDA: buffer.memory must be host (pinned and gpu need a "
+        "LibTorch with CUDA)");
+  }
+#endif
+}
+
+}  // namespace riffle

@@ -1,0 +1,108 @@
+#include "riffle/buffer/jpeg_store.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <torch/torch.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+#include "riffle/image/codec.h"
+
+namespace riffle {
+namespace {
+
+constexpr int kQualityStep = 15;
+
+std::vector<std::byte> encode_to_fit(const Picture& picture, int quality, std::size_t limit) {
+  while (true) {
+    auto bytes = encode_jpeg(picture, quality);
+    if (bytes.size() <= limit) return bytes;
+    if (quality == 1) {
+      throw Error(cat("a picture of ", picture.width, " px does not fit into ", limit,
+                      " bytes as JPEG; use buffer.storage=raw"),
+                  ErrorKind::failure);
+    }
+    quality = std::max(1, quality - kQualityStep);
+  }
+}
+
+}  // namespace
+
+std::int64_t JpegStore::cell_bytes(int picture_size) {
+  const std::int64_t raw = std::int64_t{3} * picture_size * picture_size;
+  return (raw / 10 + 1024 + 63) / 64 * 64;
+}
+
+JpegStore::JpegStore(std::int64_t slots, int picture_size, int quality)
+    : picture_size_(picture_size),
+      quality_(quality),
+      cells_(at::zeros({slots, cell_bytes(picture_size)}, at::kByte)),
+      lengths_(at::zeros({slots}, at::kLong)) {}
+
+void JpegStore::put(std::span<const std::int64_t> slots, std::span<const Sample> samples) {
+  auto* cells = cells_.mutable_data_ptr<std::uint8_t>();
+  auto* lengths = lengths_.mutable_data_ptr<std::int64_t>();
+  const auto cell = cells_.size(1);
+  at::parallel_for(0, static_cast<std::int64_t>(samples.size()), 1, [&](auto begin, auto end) {
+    for (auto i = begin; i < end; ++i) {
+      const auto slot = slots[static_cast<std::size_t>(i)];
+      const auto bytes = encode_to_fit(samples[static_cast<std::size_t>(i)].picture, quality_,
+                                       static_cast<std::size_t>(cell));
+      auto* target = cells + slot * cell;
+      std::memcpy(target, bytes.data(), bytes.size());
+      // What a longer picture left behind would make saved states differ for no reason.
+      std::memset(target + bytes.size(), 0, static_cast<std::size_t>(cell) - bytes.size());
+      lengths[slot] = static_cast<std::int64_t>(bytes.size());
+    }
+  });
+}
+
+Pictures JpegStore::get(std::span<const std::int64_t> slots) const {
+  const auto count = static_cast<std::int64_t>(slots.size());
+  Pictures pictures{at::empty({count, picture_size_, picture_size_, 3}, at::kByte), {}};
+  auto* target = pictures.tensor.mutable_data_ptr<std::uint8_t>();
+  const auto* cells = cells_.const_data_ptr<std::uint8_t>();
+  const auto* lengths = lengths_.const_data_ptr<std::int64_t>();
+  const auto cell = cells_.size(1);
+  const auto raw = static_cast<std::size_t>(picture_size_) * picture_size_ * 3;
+  at::parallel_for(0, count, 1, [&](auto begin, auto end) {
+    for (auto i = begin; i < end; ++i) {
+      const auto slot = slots[static_cast<std::size_t>(i)];
+      const std::span bytes(reinterpret_cast<const std::byte*>(cells + slot * cell),
+                            static_cast<std::size_t>(lengths[slot]));
+      DecodeFailure failure;
+      const auto picture = decode(bytes, DecodeOptions{}, failure);
+      if (!picture || picture->rgb.size() != raw) {
+        throw Error(cat("the JPEG kept in slot ", slot, " cannot be decoded: ", failure.reason),
+                    ErrorKind::failure);
+      }
+      std::memcpy(target + static_cast<std::size_t>(i) * raw, picture->rgb.data(), raw);
+    }
+  });
+  for (std::int64_t i = 0; i < count; ++i) pictures.indices.push_back(i);
+  return pictures;
+}
+
+NamedTensors JpegStore::save(std::int64_t slots) const {
+  return {{"cells", cells_.narrow(0, 0, slots)}, {"lengths", lengths_.narrow(0, 0, slots)}};
+}
+
+void JpegStore::restore(const NamedTensors& state) {
+  const auto& cells = find_tensor(state, "cells");
+  if (cells.scalar_type() != at::kByte || cells.dim() != 2 || cells.size(0) > cells_.size(0) ||
+      cells.size(1) != cells_.size(1)) {
+    throw Error(cat("saved state: JPEG cells are ", cells.toString(), " ", cells.sizes(),
+                    ", which does not fit into ", cells_.sizes()));
+  }
+  const auto lengths = find_integers(state, "lengths", cells.size(0));
+  for (const auto length : lengths) {
+    if (length < 0 || length > cells_.size(1)) {
+      throw Error(cat("saved state: a JPEG of ", length, " bytes in a cell of ", cells_.size(1)));
+    }
+  }
+  cells_.narrow(0, 0, cells.size(0)).copy_(cells);
+  lengths_.narrow(0, 0, cells.size(0)).copy_(integers_tensor(lengths));
+}
+
+}  // namespace riffle

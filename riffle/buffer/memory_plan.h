@@ -1,0 +1,57 @@
+// How much memory a replay buffer will take, worked out before any is taken.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <c10/core/Device.h>
+
+#include "riffle/buffer/buffer_config.h"
+
+namespace riffle {
+
+// A capacity as users write it: a number of samples, or a number of bytes for the whole buffer. The
+// other one is 0.
+struct Capacity {
+  std::int64_t samples = 0;
+  std::uint64_t bytes = 0;
+};
+
+// "65536"; "8GiB", "1.5 GiB", "500MB" (KiB, MiB, GiB, TiB count by 1024, KB, MB, GB, TB by 1000).
+// Throws Error else.
+Capacity parse_capacity(const std::string& text);
+
+struct MemoryPlan {
+  std::int64_t capacity = 0;  // samples kept
+  // Bytes, for `capacity` samples and one arriving batch.
+  std::uint64_t pictures = 0;
+  std::uint64_t features = 0;
+  std::uint64_t index = 0;    // the nearest-neighbour index beside the features
+  std::uint64_t records = 0;  // what is known of each sample; always host memory
+  bool pictures_on_device = false;
+  bool features_on_device = false;  // and the index
+
+  std::uint64_t total() const { return pictures + features + index + records; }
+  std::uint64_t on_device() const;
+  std::uint64_t on_host() const { return total() - on_device(); }
+};
+
+// Throws Error when the capacity is no number of samples or bytes, or less than one batch. Without
+// a policy the capacity is one batch, whatever the configuration says. For what `device` is, see
+// ReplayBuffer.
+MemoryPlan plan_memory(const BufferConfig& config, std::int64_t batch, int picture_size,
+                       std::int64_t feature_dim, at::Device device);
+
+struct AvailableMemory {
+  std::uint64_t host = 0;
+  std::uint64_t device = 0;
+};
+
+// What can be taken now, by the operating system, the limit of a container and the GPU driver. A
+// figure nobody can tell is the largest possible one.
+AvailableMemory available_memory(at::Device device);
+
+// Throws Error with the needed and the available bytes when the plan does not fit.
+void require_fits(const MemoryPlan& plan, const AvailableMemory& available);
+
+}  // namespace riffle

@@ -1,0 +1,162 @@
+// Exact removal of the most redundant of many unit-length rows, kept up incrementally. Knows
+// nothing of pictures or training. docs/minred.md explains the algorithm and its invariants.
+//
+// Definition. take_most_redundant(n) repeats n times: of the rows present, find the pair at the
+// smallest cosine distance and remove one of its two ends, the older or the newer by the tie rule
+// (`ages`). Distances are those of the rows as stored (after rounding to the storage type), in
+// float64, rounded to multiples of 2^-30; of several pairs at the same distance the one whose later
+// change happened first goes, then the one whose earlier change did. So the answer is a function of
+// the history alone: it does not depend on the device, on the number of threads or on when it is
+// asked for.
+//
+// Cost. Setting a row costs O(dim). A take costs one product [rows changed since the last take x
+// rows present] and some bookkeeping per removal; never anything quadratic in the number of rows.
+// (The first take after a fill sees every row as changed; it still works in blocks.)
+//
+// Memory. O(slots * dim + slots * neighbours), plus scratch for one block of the product; bytes()
+// tells it in advance and nothing grows later except host vectors of one entry per changed row.
+//
+// Bad input. A feature that is not finite or all zero, or of another width than the index, is
+// refused with an Error that names the slot; the refused call changes nothing. On a GPU the numbers
+// are looked at there, so that tracking does not stall the queue: set and blend return at once and
+// the refusal is thrown by the next check(), take_most_redundant(), nearest_distances(), save(),
+// size() or contains(). Slots out of range or given twice in a call, and erasing an absent row, are
+// programmer errors (std::logic_error).
+//
+// Used by one thread; on a GPU work is queued on the current stream, and all calls must use the
+// same one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "riffle/buffer/buffer_config.h"
+
+namespace riffle {
+
+struct NearestIndexConfig {
+  std::int64_t slots = 0;  // rows are named by slots in [0, slots)
+  std::int64_t dim = 0;
+  FeatureType type = FeatureType::float32;
+  TieRule tie = TieRule::older;
+  at::Device device = at::Device(at::kCPU);
+  std::int64_t neighbours =
+      8;  // nearest rows remembered per row, 1 to 16: speed only, never the result
+};
+
+// What the index did, for benchmarks and metrics.
+struct NearestIndexStats {
+  std::uint64_t scanned = 0;  // changed rows compared with all others, in large products
+  std::uint64_t rescanned =
+      0;                       // rows looked at again because their remembered neighbours were gone
+  std::uint64_t examined = 0;  // candidates looked at while removing
+  double largest_rounding = 0;  // of a float32 product against float64, among remembered neighbours
+  double allowed_rounding =
+      0;  // what the index allows for; beyond it a row is looked at again in float64
+};
+
+class NearestIndex {
+ public:
+  using State = std::vector<std::pair<std::string, at::Tensor>>;
+
+  // Memory is taken here. Throws Error when the device is not there or a number makes no sense.
+  static std::unique_ptr<NearestIndex> create(const NearestIndexConfig& config);
+  // What create() and all later calls take on the device, at most.
+  static std::uint64_t bytes(const NearestIndexConfig& config);
+
+  virtual ~NearestIndex() = default;
+
+  // Rows for these slots, new ones or in place of old ones. `features` is [slots, dim] of any float
+  // type, on any device, of any length other than zero: the index normalises. `ages`: for the tie
+  // rule; smaller is older.
+  void set(std::span<const std::int64_t> slots, std::span<const std::uint64_t> ages,
+           const at::Tensor& features);
+  // As set for slots without a row; the others become normalize(momentum * row + (1 - momentum) *
+  // normalize(feature)), or normalize(feature) should the two cancel.
+  void blend(std::span<const std::int64_t> slots, std::span<const std::uint64_t> ages,
+             const at::Tensor& features, double momentum);
+  void erase(std::span<const std::int64_t> slots);
+
+  // The n most redundant rows, taken out one after another; their slots in that order. n is at most
+  // size().
+  std::vector<std::int64_t> take_most_redundant(std::int64_t n);
+
+  bool contains(std::int64_t slot);
+  std::int64_t size();
+  // Throws the refusal of an earlier set or blend, if it has not been thrown yet.
+  void check();
+
+  // [slots] float32 on the CPU: distance of each row to the nearest other one, 2 where there is no
+  // row or no other; to about 1e-5. Costs a product of all rows with all rows, in blocks.
+  at::Tensor nearest_distances();
+  // [slots, dim] in the storage type, on the index's device; rows of absent slots mean nothing.
+  virtual at::Tensor rows() const = 0;
+
+  // Exact state, on the CPU: a restored index goes on as this one would, also on another device.
+  State save();
+  // Throws Error, and changes nothing, when the state is not of an index of this size, width and
+  // type.
+  void restore(const State& state);
+
+  virtual NearestIndexStats stats() = 0;
+  const NearestIndexConfig& config() const { return config_; }
+
+ protected:
+  explicit NearestIndex(const NearestIndexConfig& config);
+  [[noreturn]] static void refuse_feature(std::int64_t slot);
+  at::ScalarType stored_type() const;
+  bool is_pending(std::int64_t slot) const { return is_pending_[slot] != 0; }
+
+  // What each row remembers of the rows that changed before it (docs/minred.md), on the index's
+  // device.
+  struct Lists {
+    at::Tensor
+        slots;        // [slots, neighbours] int32: the nearest, in order of (key, change); -1: none
+    at::Tensor keys;  // [slots, neighbours] int32, read as unsigned: their distances
+    at::Tensor bound_key;  // [slots] int32, read as unsigned, and
+    at::Tensor
+        bound_change;  // [slots] int64: nothing outside the list comes before this (key, change)
+  };
+  Lists lists_;
+
+  // When each row last changed, counted over all changes; 0: no row. Changes in one call count in
+  // the order given.
+  std::vector<std::uint64_t> changed_;
+  std::vector<std::uint64_t> ages_;
+  NearestIndexConfig config_;
+
+ private:
+  // `features` is float32, contiguous, on the index's device; row r is change first + r.
+  virtual void write(std::span<const std::int64_t> slots, std::span<const std::uint64_t> ages,
+                     const at::Tensor& features, double momentum, std::uint64_t first) = 0;
+  virtual void forget(std::span<const std::int64_t> slots) = 0;
+  // `changed`: rows that changed since the last call, in order of their change.
+  virtual std::vector<std::int64_t> take(std::span<const std::int64_t> changed, std::int64_t n) = 0;
+  // A slot refused by a write that was only queued, or -1. After a refusal it brings changed_ and
+  // ages_ up to date.
+  virtual std::int64_t refused() { return -1; }
+  // restore() replaced changed_, ages_ and lists_; these are the rows, in the storage type, on the
+  // CPU.
+  virtual void replace(const at::Tensor& rows) = 0;
+  // out = a * b^T in float32, without rounding of the factors. All on the index's device.
+  virtual void product(at::Tensor& out, const at::Tensor& a, const at::Tensor& b) const = 0;
+
+  void write_checked(std::span<const std::int64_t> slots, std::span<const std::uint64_t> ages,
+                     const at::Tensor& features, double momentum);
+  void check_slots(std::span<const std::int64_t> slots);
+
+  std::int64_t size_ = 0;
+  std::uint64_t changes_ = 0;
+  std::vector<std::int64_t> pending_;  // changed since the last take; may name rows gone since
+  std::vector<std::uint8_t> is_pending_;
+  std::vector<std::uint64_t> seen_;  // the call that last named a slot, to find slots given twice
+  std::uint64_t calls_ = 0;
+};
+
+}  // namespace riffle

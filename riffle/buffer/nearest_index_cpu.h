@@ -1,0 +1,104 @@
+// The nearest-neighbour index on the CPU: LibTorch's float32 product over blocks of rows, a float64
+// look at the few nearest, and a lazy heap of rows that could be the next to go.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "riffle/buffer/nearest_distance.h"
+#include "riffle/buffer/nearest_index.h"
+
+namespace riffle {
+
+class NearestIndexCpu : public NearestIndex {
+ public:
+  explicit NearestIndexCpu(const NearestIndexConfig& config);
+
+  static std::uint64_t own_bytes(const NearestIndexConfig& config);
+
+  at::Tensor rows() const override { return rows_; }
+  NearestIndexStats stats() override { return stats_; }
+
+ private:
+  // A row in the heap: no pair that it owns comes before this key.
+  struct Waiting {
+    DistanceKey key;
+    std::uint64_t change;
+    std::int64_t slot;
+  };
+  struct Nearest {
+    DistanceKey key = kNoKey;
+    std::int64_t slot =
+        -1;  // -1: nobody known; the row must be looked at again before key can be trusted
+  };
+  struct Candidate {
+    float similarity;
+    std::int32_t slot;
+  };
+  // The candidates with the largest similarity, largest first.
+  struct Best {
+    static constexpr std::int64_t kMost = 16;
+    Candidate found[kMost];
+    std::int64_t count = 0;
+  };
+
+  // Rows to compare with, and their slots. A weight is one over the row's length, or NaN for a row
+  // to pass over.
+  struct Columns {
+    at::Tensor rows;
+    const float* weights;
+    const std::int32_t* slots;
+    std::int64_t count;
+  };
+
+  static constexpr std::int64_t kRowBlock = 512;
+  static constexpr std::int64_t kColumnBlock = 1024;
+
+  // How many turns of a loop one thread should take at least, for turns of so many operations: a
+  // few microseconds' worth.
+  static std::int64_t grain(std::int64_t operations) { return 32768 / operations + 1; }
+
+  void write(std::span<const std::int64_t> slots, std::span<const std::uint64_t> ages,
+             const at::Tensor& features, double momentum, std::uint64_t first) override;
+  void forget(std::span<const std::int64_t> slots) override;
+  std::vector<std::int64_t> take(std::span<const std::int64_t> changed, std::int64_t n) override;
+  void replace(const at::Tensor& rows) override;
+  void product(at::Tensor& out, const at::Tensor& a, const at::Tensor& b) const override;
+
+  void scan(std::span<const std::int64_t> changed);
+  // Products of `left` with the columns, offered to its rows' lists. Row r sees the first
+  // first_row_columns + r columns.
+  void offer_block(const at::Tensor& left, const Columns& part, std::vector<Best>& best,
+                   std::int64_t first_row_columns);
+  void offer(const float* products, const Columns& part, std::int64_t columns, Best& best) const;
+  void refine_block(std::span<const std::int64_t> slots, const std::vector<Best>& best);
+  double refine(std::int64_t slot, const Best& best);
+  void rescan(std::int64_t slot);
+  void keep(std::int64_t slot, std::span<Nearest> nearest);
+  at::Tensor gather(std::span<const std::int64_t> slots) const;
+  at::Tensor float_rows(std::int64_t begin, std::int64_t count);
+
+  Nearest nearest_of(std::int64_t slot) const;
+  std::int64_t who_leaves(std::int64_t a, std::int64_t b) const;
+  bool owns(std::int64_t owner, std::int64_t other) const {
+    return changed_[other] != 0 && changed_[other] < changed_[owner];
+  }
+  void push(std::int64_t slot);
+  void drop(std::int64_t slot);
+  // The row as float32; `room` holds dim numbers and is used when the row is stored otherwise.
+  const float* row(std::int64_t slot, float* room) const;
+  DistanceKey key_of(std::int64_t a, std::int64_t b, const float* row_a, float* room) const;
+
+  at::Tensor rows_;
+  std::vector<double> inverse_norms_;
+  std::vector<float>
+      weights_;  // inverse norms; NaN, which is nearer than nothing, where a scan must not look
+  std::vector<std::int32_t> all_slots_;
+  std::vector<Waiting> heap_;
+  at::Tensor products_;   // scratch
+  at::Tensor converted_;  // scratch
+  NearestIndexStats stats_;
+};
+
+}  // namespace riffle

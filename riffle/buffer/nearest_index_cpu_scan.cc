@@ -1,0 +1,198 @@
+// How the CPU index compares rows with all others: many at once through a float32 product, or one
+// in float64.
+#include <algorithm>
+#include <limits>
+#include <mutex>
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include "riffle/buffer/named_tensors.h"
+#include "riffle/buffer/nearest_index_cpu.h"
+
+namespace riffle {
+namespace {
+
+template <typename Stored>
+Stored* data(const at::Tensor& tensor) {
+  return static_cast<Stored*>(tensor.data_ptr());
+}
+
+}  // namespace
+
+// Rows of slots that are not pending, then the pending ones among themselves: a changed row owns
+// its pairs with all unchanged rows and with those that changed before it.
+void NearestIndexCpu::scan(std::span<const std::int64_t> changed) {
+  const auto count = static_cast<std::int64_t>(changed.size());
+  const std::vector<std::int32_t> changed_slots(changed.begin(), changed.end());
+  std::vector<float> changed_weights(count);
+  for (std::int64_t r = 0; r < count; ++r) {
+    changed_weights[r] = static_cast<float>(inverse_norms_[changed[r]]);
+  }
+  for (std::int64_t begin = 0; begin < count; begin += kRowBlock) {
+    const std::int64_t rows = std::min(kRowBlock, count - begin);
+    const at::Tensor left = gather(changed.subspan(begin, rows));
+    std::vector<Best> best(rows);
+    for (std::int64_t column = 0; column < config_.slots; column += kColumnBlock) {
+      const std::int64_t columns = std::min(kColumnBlock, config_.slots - column);
+      const Columns part{float_rows(column, columns), weights_.data() + column,
+                         all_slots_.data() + column, columns};
+      offer_block(left, part, best, columns);
+    }
+    for (std::int64_t column = 0; column < begin + rows; column += kColumnBlock) {
+      const std::int64_t columns = std::min(kColumnBlock, begin + rows - column);
+      const Columns part{gather(changed.subspan(column, columns)), changed_weights.data() + column,
+                         changed_slots.data() + column, columns};
+      offer_block(left, part, best, begin - column);
+    }
+    refine_block(changed.subspan(begin, rows), best);
+  }
+  for (std::int64_t r = 0; r < count; ++r) weights_[changed[r]] = changed_weights[r];
+  stats_.scanned += count;
+}
+
+at::Tensor NearestIndexCpu::gather(std::span<const std::int64_t> slots) const {
+  return rows_.index_select(0, integers_tensor(slots)).to(at::kFloat);
+}
+
+at::Tensor NearestIndexCpu::float_rows(std::int64_t begin, std::int64_t count) {
+  const at::Tensor part = rows_.narrow(0, begin, count);
+  if (config_.type == FeatureType::float32) return part;
+  at::Tensor converted = converted_.narrow(0, 0, count);
+  return converted.copy_(part);
+}
+
+void NearestIndexCpu::offer_block(const at::Tensor& left, const Columns& part,
+                                  std::vector<Best>& best, std::int64_t first_row_columns) {
+  const auto rows = static_cast<std::int64_t>(best.size());
+  at::Tensor block = products_.narrow(0, 0, rows * part.count).view({rows, part.count});
+  at::mm_out(block, left, part.rows.t());
+  at::parallel_for(0, rows, grain(part.count), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      const std::int64_t columns = std::clamp<std::int64_t>(first_row_columns + r, 0, part.count);
+      offer(data<float>(block) + r * part.count, part, columns, best[r]);
+    }
+  });
+}
+
+void NearestIndexCpu::offer(const float* products, const Columns& part, std::int64_t columns,
+                            Best& best) const {
+  float maxima[kColumnBlock / kMaximaBlock];
+  const std::int64_t blocks = columns / kMaximaBlock;
+  block_maxima(products, part.weights, blocks, maxima);
+  const std::int64_t k = config_.neighbours;
+  const auto floor = [&] {
+    return best.count < k ? -std::numeric_limits<float>::infinity() : best.found[k - 1].similarity;
+  };
+  const auto look = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t c = begin; c < end; ++c) {
+      const float similarity = products[c] * part.weights[c];
+      if (!(similarity > floor())) continue;
+      std::int64_t place = best.count < k ? best.count++ : k - 1;
+      for (; place > 0 && best.found[place - 1].similarity < similarity; --place) {
+        best.found[place] = best.found[place - 1];
+      }
+      best.found[place] = {similarity, part.slots[c]};
+    }
+  };
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    if (maxima[block] > floor()) look(block * kMaximaBlock, (block + 1) * kMaximaBlock);
+  }
+  look(blocks * kMaximaBlock, columns);
+}
+
+void NearestIndexCpu::refine_block(std::span<const std::int64_t> slots,
+                                   const std::vector<Best>& best) {
+  std::mutex guard;
+  double largest = 0.0;
+  const auto rows = static_cast<std::int64_t>(slots.size());
+  at::parallel_for(0, rows, grain(config_.dim * config_.neighbours),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     double largest_here = 0.0;
+                     for (std::int64_t r = begin; r < end; ++r) {
+                       largest_here = std::max(largest_here, refine(slots[r], best[r]));
+                     }
+                     const std::lock_guard lock(guard);
+                     largest = std::max(largest, largest_here);
+                   });
+  stats_.largest_rounding = std::max(stats_.largest_rounding, largest);
+}
+
+// The float32 product says who the nearest are, float64 how near. Everyone else is at least as far
+// as the last of them seemed, less what the product may have been wrong by.
+double NearestIndexCpu::refine(std::int64_t slot, const Best& best) {
+  std::vector<float> room(2 * config_.dim);
+  const float* values = row(slot, room.data());
+  double largest = 0.0;
+  Nearest nearest[Best::kMost];
+  for (std::int64_t e = 0; e < best.count; ++e) {
+    const std::int64_t other = best.found[e].slot;
+    nearest[e] = {key_of(slot, other, values, room.data() + config_.dim), other};
+    const double product_distance = 1.0 - best.found[e].similarity * inverse_norms_[slot];
+    const double distance = nearest[e].key / kKeysPerUnit;
+    largest = std::max(largest, std::abs(product_distance - distance));
+  }
+  keep(slot, {nearest, static_cast<std::size_t>(best.count)});
+  DistanceKey& bound = data<DistanceKey>(lists_.bound_key)[slot];
+  data<std::int64_t>(lists_.bound_change)[slot] = 0;
+  if (best.count < config_.neighbours) {
+    bound = kNoKey;
+  } else if (largest > stats_.allowed_rounding) {
+    bound = 0;  // A product this wrong proves nothing: the row will be looked at in float64.
+  } else {
+    const double last = best.found[best.count - 1].similarity * inverse_norms_[slot];
+    bound = key_at_most(1.0 - last - stats_.allowed_rounding);
+  }
+  return largest;
+}
+
+void NearestIndexCpu::rescan(std::int64_t slot) {
+  ++stats_.rescanned;
+  const auto nearer = [this](const Nearest& a, const Nearest& b) {
+    return a.key != b.key ? a.key < b.key : changed_[a.slot] < changed_[b.slot];
+  };
+  const auto k = static_cast<std::size_t>(config_.neighbours);
+  const auto offer_nearest = [&](std::vector<Nearest>& list, const Nearest& candidate) {
+    if (list.size() == k && !nearer(candidate, list.back())) return;
+    if (list.size() == k) list.pop_back();
+    list.insert(std::upper_bound(list.begin(), list.end(), candidate, nearer), candidate);
+  };
+  std::vector<float> own(config_.dim);
+  const float* values = row(slot, own.data());
+  std::mutex guard;
+  std::vector<Nearest> best;
+  bool more = false;
+  at::parallel_for(0, config_.slots, grain(config_.dim), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> room(config_.dim);
+    std::vector<Nearest> best_here;
+    std::size_t owned = 0;
+    for (std::int64_t other = begin; other < end; ++other) {
+      if (!owns(slot, other)) continue;
+      ++owned;
+      offer_nearest(best_here, {key_of(slot, other, values, room.data()), other});
+    }
+    const std::lock_guard lock(guard);
+    more = more || owned > best_here.size() || best.size() + best_here.size() > k;
+    for (const Nearest& candidate : best_here) offer_nearest(best, candidate);
+  });
+  keep(slot, best);
+  data<DistanceKey>(lists_.bound_key)[slot] = more ? best.back().key : kNoKey;
+  data<std::int64_t>(lists_.bound_change)[slot] =
+      more ? static_cast<std::int64_t>(changed_[best.back().slot]) : 0;
+}
+
+void NearestIndexCpu::keep(std::int64_t slot, std::span<Nearest> nearest) {
+  std::sort(nearest.begin(), nearest.end(), [this](const Nearest& a, const Nearest& b) {
+    return a.key != b.key ? a.key < b.key : changed_[a.slot] < changed_[b.slot];
+  });
+  const std::int64_t k = config_.neighbours;
+  auto* slots = data<std::int32_t>(lists_.slots) + slot * k;
+  auto* keys = data<DistanceKey>(lists_.keys) + slot * k;
+  for (std::int64_t e = 0; e < k; ++e) {
+    const bool known = e < static_cast<std::int64_t>(nearest.size());
+    slots[e] = known ? static_cast<std::int32_t>(nearest[e].slot) : -1;
+    keys[e] = known ? nearest[e].key : kNoKey;
+  }
+}
+
+}  // namespace riffle

@@ -1,0 +1,472 @@
+#include "riffle/buffer/nearest_index.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <string>
+#include <tuple>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/random.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Slots = std::vector<std::int64_t>;
+using Ages = std::vector<std::uint64_t>;
+
+// The definition, written down: a list of rows in float64, and every pair looked at for every
+// removal.
+class Naive {
+ public:
+  explicit Naive(TieRule tie) : tie_(tie) {}
+
+  void put(std::int64_t slot, std::uint64_t age, const std::vector<double>& stored) {
+    rows_[slot] = {++changes_, age, stored, dot(stored, stored)};
+  }
+  void erase(std::int64_t slot) { rows_.erase(slot); }
+  bool contains(std::int64_t slot) const { return rows_.count(slot) > 0; }
+  std::int64_t size() const { return static_cast<std::int64_t>(rows_.size()); }
+  Slots slots() const {
+    Slots all;
+    for (const auto& [slot, row] : rows_) all.push_back(slot);
+    return all;
+  }
+
+  struct Row {
+    std::uint64_t change;
+    std::uint64_t age;
+    std::vector<double> values;
+    double square;
+  };
+  static double dot(const std::vector<double>& a, const std::vector<double>& b) {
+    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+  }
+  static double distance(const Row& a, const Row& b) {
+    return 1.0 - dot(a.values, b.values) / std::sqrt(a.square * b.square);
+  }
+
+  double nearest(std::int64_t slot) const {
+    double best = 2.0;
+    for (const auto& [other, row] : rows_) {
+      if (other != slot) best = std::min(best, distance(rows_.at(slot), row));
+    }
+    return best;
+  }
+
+  Slots take(std::int64_t n) {
+    // Smallest distance (in units of 2^-30), then smallest later change, then smallest earlier
+    // change.
+    struct Pair {
+      std::tuple<std::int64_t, std::uint64_t, std::uint64_t> rank;
+      std::int64_t leaver, stayer;
+    };
+    std::vector<Pair> pairs;
+    for (auto a = rows_.begin(); a != rows_.end(); ++a) {
+      for (auto b = std::next(a); b != rows_.end(); ++b) {
+        const double d = std::max(0.0, distance(a->second, b->second));
+        const bool a_leaves = (a->second.age < b->second.age) == (tie_ == TieRule::older);
+        pairs.push_back({{std::llround(d * (1 << 30)), std::max(a->second.change, b->second.change),
+                          std::min(a->second.change, b->second.change)},
+                         a_leaves ? a->first : b->first,
+                         a_leaves ? b->first : a->first});
+      }
+    }
+    Slots taken;
+    while (static_cast<std::int64_t>(taken.size()) < n) {
+      const auto first = std::min_element(pairs.begin(), pairs.end(),
+                                          [](auto& a, auto& b) { return a.rank < b.rank; });
+      const std::int64_t leaver = first == pairs.end() ? rows_.begin()->first : first->leaver;
+      taken.push_back(leaver);
+      rows_.erase(leaver);
+      std::erase_if(pairs, [&](auto& p) { return p.leaver == leaver || p.stayer == leaver; });
+    }
+    return taken;
+  }
+
+ private:
+  TieRule tie_;
+  std::map<std::int64_t, Row> rows_;
+  std::uint64_t changes_ = 0;
+};
+
+class NearestIndexTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == "cuda" && !torch::cuda::is_available()) GTEST_SKIP() << "no GPU here";
+  }
+  NearestIndexConfig config(std::int64_t slots, std::int64_t dim) const {
+    NearestIndexConfig made;
+    made.slots = slots;
+    made.dim = dim;
+    made.device = at::Device(GetParam());
+    return made;
+  }
+};
+
+std::vector<std::vector<double>> stored_rows(const NearestIndex& index, const Slots& slots) {
+  const at::Tensor all = index.rows().to(at::kCPU, at::kDouble).contiguous();
+  std::vector<std::vector<double>> rows;
+  for (const std::int64_t slot : slots) {
+    const double* at = all.data_ptr<double>() + slot * all.size(1);
+    rows.emplace_back(at, at + all.size(1));
+  }
+  return rows;
+}
+
+at::Tensor matrix(const std::vector<std::vector<float>>& rows) {
+  at::Tensor made = at::empty(
+      {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(rows[0].size())});
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    std::copy(rows[r].begin(), rows[r].end(), made.data_ptr<float>() + r * rows[r].size());
+  }
+  return made;
+}
+
+// A random life of an index, beside the definition.
+class History {
+ public:
+  enum class Kind { scattered, clusters, duplicates, all_equal, lattice, axes, near_ties, kinds };
+
+  History(std::uint64_t number, const std::string& device)
+      : random_(number, Purpose("nearest index history"), 0),
+        kind_(static_cast<Kind>(number % static_cast<int>(Kind::kinds))),
+        naive_(number / 2 % 2 == 0 ? TieRule::older : TieRule::newer) {
+    static constexpr std::int64_t kSizes[] = {2, 3, 5, 8, 17, 33, 50};
+    static constexpr std::int64_t kDims[] = {1, 2, 3, 8, 31, 64, 70, 130};
+    static constexpr FeatureType kTypes[] = {FeatureType::float32, FeatureType::float16,
+                                             FeatureType::bfloat16};
+    config_.slots = kSizes[random_.below(std::size(kSizes))];
+    config_.dim = kDims[random_.below(std::size(kDims))];
+    config_.type = kTypes[number % 3];
+    config_.tie = number / 2 % 2 == 0 ? TieRule::older : TieRule::newer;
+    config_.neighbours = 1 + static_cast<std::int64_t>(random_.below(4));
+    config_.device = at::Device(device);
+    index_ = NearestIndex::create(config_);
+  }
+
+  void run(int steps) {
+    for (int step = 0; step < steps && !::testing::Test::HasFatalFailure(); ++step) {
+      switch (random_.below(6)) {
+        case 0:
+        case 1:
+          change(false);
+          break;
+        case 2:
+          change(true);
+          break;
+        case 3:
+          erase();
+          break;
+        case 4:
+          take(1 + static_cast<std::int64_t>(random_.below(4)));
+          break;
+        case 5:
+          if (random_.below(3) == 0) take(config_.slots);
+          if (random_.below(4) == 0) move();
+          break;
+      }
+      ASSERT_EQ(index_->size(), naive_.size());
+    }
+    take(config_.slots);
+  }
+
+ private:
+  std::vector<float> feature() {
+    std::vector<float> made(config_.dim);
+    const auto scatter = [&](float scale) {
+      for (float& x : made) x += scale * random_.normal();
+    };
+    switch (kind_) {
+      case Kind::clusters: {
+        Random centre(random_.below(3), Purpose("centre"), 0);
+        for (float& x : made) x = centre.normal();
+        scatter(0.1f);
+        break;
+      }
+      case Kind::duplicates:
+        if (!given_.empty() && random_.chance(0.7f)) return given_[random_.below(given_.size())];
+        scatter(1.0f);
+        break;
+      case Kind::all_equal:
+        std::fill(made.begin(), made.end(), 0.3f);
+        break;
+      case Kind::lattice:
+        for (float& x : made) x = static_cast<float>(random_.below(3)) - 1.0f;
+        break;
+      case Kind::axes:
+        made[random_.below(made.size())] = random_.chance(0.5f) ? 1.0f : -1.0f;
+        break;
+      case Kind::near_ties: {
+        Random centre(random_.below(2), Purpose("centre"), 0);
+        for (float& x : made) x = centre.normal();
+        scatter(1e-3f * (1.0f + 1e-4f * random_.uniform()));
+        break;
+      }
+      default:
+        scatter(1.0f);
+    }
+    if (std::all_of(made.begin(), made.end(), [](float x) { return x == 0; })) made[0] = 1;
+    given_.push_back(made);
+    return made;
+  }
+
+  Slots some_slots() {
+    Slots all(config_.slots);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
+    for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[random_.below(i)]);
+    all.resize(1 + random_.below(all.size()));
+    return all;
+  }
+
+  void change(bool blend) {
+    const Slots slots = some_slots();
+    Ages ages;
+    std::vector<std::vector<float>> features;
+    for (const std::int64_t slot : slots) {
+      if (!naive_.contains(slot)) ages_[slot] = arrivals_++ * 7919 % 1009;
+      ages.push_back(ages_[slot]);
+      features.push_back(feature());
+    }
+    if (blend) {
+      index_->blend(slots, ages, matrix(features), 0.5);
+    } else {
+      index_->set(slots, ages, matrix(features));
+    }
+    const auto stored = stored_rows(*index_, slots);
+    for (std::size_t i = 0; i < slots.size(); ++i) naive_.put(slots[i], ages[i], stored[i]);
+  }
+
+  void erase() {
+    Slots present;
+    for (const std::int64_t slot : some_slots()) {
+      if (naive_.contains(slot) && random_.chance(0.5f)) present.push_back(slot);
+    }
+    index_->erase(present);
+    for (const std::int64_t slot : present) naive_.erase(slot);
+  }
+
+  void take(std::int64_t n) {
+    n = std::min(n, naive_.size());
+    ASSERT_EQ(index_->take_most_redundant(n), naive_.take(n));
+  }
+
+  void move() {
+    const NearestIndex::State state = index_->save();
+    index_ = NearestIndex::create(config_);
+    index_->restore(state);
+  }
+
+  Random random_;
+  Kind kind_;
+  NearestIndexConfig config_;
+  Naive naive_;
+  std::unique_ptr<NearestIndex> index_;
+  std::map<std::int64_t, std::uint64_t> ages_;
+  std::uint64_t arrivals_ = 0;
+  std::vector<std::vector<float>> given_;
+};
+
+TEST_P(NearestIndexTest, TakesWhatTheDefinitionTakesInRandomHistories) {
+  // Threads have nothing to share in matrices this small.
+  const int threads = at::get_num_threads();
+  at::set_num_threads(1);
+  for (std::uint64_t number = 0; number < 2100 && !HasFatalFailure(); ++number) {
+    SCOPED_TRACE(cat("history ", number));
+    History history(number, GetParam());
+    history.run(24);
+  }
+  at::set_num_threads(threads);
+}
+
+TEST_P(NearestIndexTest, TakesWhatTheDefinitionTakesOverSeveralBlocks) {
+  for (const FeatureType type : {FeatureType::float32, FeatureType::float16}) {
+    NearestIndexConfig made = config(2300, 24);
+    made.type = type;
+    made.neighbours = 2;
+    const auto index = NearestIndex::create(made);
+    Naive naive(made.tie);
+    Random random(3, Purpose("nearest index blocks"), 0);
+    Slots slots;
+    Ages ages;
+    std::vector<std::vector<float>> features;
+    const auto give = [&](std::int64_t slot) {
+      slots.push_back(slot);
+      ages.push_back(static_cast<std::uint64_t>(slot));
+      std::vector<float> row(24);
+      for (float& x : row) x = random.normal();
+      // Half of the rows are near an earlier one.
+      if (features.size() > 1 && random.chance(0.5f)) {
+        const auto& near = features[random.below(features.size())];
+        for (std::size_t i = 0; i < row.size(); ++i) row[i] = near[i] + 0.05f * row[i];
+      }
+      features.push_back(row);
+    };
+    const auto put = [&] {
+      index->set(slots, ages, matrix(features));
+      const auto stored = stored_rows(*index, slots);
+      for (std::size_t i = 0; i < slots.size(); ++i) naive.put(slots[i], ages[i], stored[i]);
+      slots.clear();
+      ages.clear();
+      features.clear();
+    };
+    for (std::int64_t slot = 0; slot < 2300; ++slot) give(slot);
+    put();
+    EXPECT_EQ(index->take_most_redundant(5), naive.take(5));
+    for (std::int64_t slot = 100; slot < 220; ++slot) {
+      if (naive.contains(slot)) give(slot);
+    }
+    put();
+    EXPECT_EQ(index->take_most_redundant(12), naive.take(12));
+  }
+}
+
+TEST_P(NearestIndexTest, TheOlderOrTheNewerOfTheNearestPairLeaves) {
+  for (const TieRule tie : {TieRule::older, TieRule::newer}) {
+    NearestIndexConfig made = config(4, 2);
+    made.tie = tie;
+    const auto index = NearestIndex::create(made);
+    index->set(Slots{0, 1, 2}, Ages{20, 10, 0}, matrix({{1, 0}, {1, 0.1f}, {0, 1}}));
+    EXPECT_THAT(index->take_most_redundant(1), ElementsAre(tie == TieRule::older ? 1 : 0));
+  }
+}
+
+TEST_P(NearestIndexTest, TheLastRowLeavesWithoutAPair) {
+  const auto index = NearestIndex::create(config(2, 3));
+  index->set(Slots{1}, Ages{0}, matrix({{1, 2, 3}}));
+  EXPECT_THAT(index->take_most_redundant(1), ElementsAre(1));
+  EXPECT_EQ(index->size(), 0);
+  EXPECT_THROW(index->take_most_redundant(1), std::logic_error);
+}
+
+TEST_P(NearestIndexTest, BlendsNormalizedDirections) {
+  const auto index = NearestIndex::create(config(3, 2));
+  index->set(Slots{0, 1}, Ages{0, 1}, matrix({{5, 0}, {1, 0}}));
+  index->blend(Slots{0, 1, 2}, Ages{0, 1, 2}, matrix({{0, 0.1f}, {-3, 0}, {0, 2}}), 0.5);
+  const auto rows = stored_rows(*index, {0, 1, 2});
+  EXPECT_NEAR(rows[0][0], std::sqrt(0.5), 1e-6);
+  EXPECT_NEAR(rows[0][1], std::sqrt(0.5), 1e-6);
+  EXPECT_EQ(rows[1][0], -1.0) << "opposite directions cancel: the new one stays";
+  EXPECT_EQ(rows[2][1], 1.0) << "a slot without a row takes the feature";
+}
+
+TEST_P(NearestIndexTest, RefusesBadFeaturesAndStaysAsItWas) {
+  const float nan = std::nanf("");
+  const std::vector<std::vector<float>> bad = {{0, 0, 0}, {1, nan, 0}, {1, 0, INFINITY}};
+  for (const auto& feature : bad) {
+    const auto index = NearestIndex::create(config(9, 3));
+    index->set(Slots{0, 1, 2}, Ages{0, 1, 2}, matrix({{1, 0, 0}, {0, 1, 0}, {0, 1, 0.5f}}));
+    const auto before = index->save();
+    const auto spoil = [&] {
+      index->blend(Slots{1, 7}, Ages{1, 3}, matrix({{3, 2, 1}, feature}), 0.5);
+      index->check();
+    };
+    try {
+      spoil();
+      FAIL() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("slot 7"));
+    }
+    EXPECT_EQ(index->size(), 3);
+    EXPECT_FALSE(index->contains(7));
+    const auto after = index->save();
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (before[i].first == "changes" || before[i].first == "pending") continue;
+      EXPECT_TRUE(before[i].second.equal(after[i].second)) << before[i].first;
+    }
+    EXPECT_THAT(index->take_most_redundant(1), ElementsAre(1));
+  }
+}
+
+TEST_P(NearestIndexTest, RefusesAnotherWidthAndNamesTheSlot) {
+  const auto index = NearestIndex::create(config(9, 3));
+  try {
+    index->set(Slots{5}, Ages{0}, at::ones({1, 4}));
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("slot 5"));
+    EXPECT_THAT(error.what(), HasSubstr("3"));
+  }
+  EXPECT_EQ(index->size(), 0);
+}
+
+TEST_P(NearestIndexTest, WrongUseIsALogicError) {
+  const auto index = NearestIndex::create(config(3, 2));
+  EXPECT_THROW(index->set(Slots{1, 1}, Ages{0, 1}, at::ones({2, 2})), std::logic_error);
+  EXPECT_THROW(index->set(Slots{3}, Ages{0}, at::ones({1, 2})), std::logic_error);
+  EXPECT_THROW(index->erase(Slots{0}), std::logic_error);
+  EXPECT_THROW(index->contains(-1), std::logic_error);
+}
+
+TEST_P(NearestIndexTest, NearestDistancesAreThoseOfTheDefinition) {
+  for (const FeatureType type :
+       {FeatureType::float32, FeatureType::float16, FeatureType::bfloat16}) {
+    NearestIndexConfig made = config(1500, 19);
+    made.type = type;
+    const auto index = NearestIndex::create(made);
+    Naive naive(made.tie);
+    Random random(1, Purpose("nearest distances"), 0);
+    Slots slots;
+    Ages ages;
+    std::vector<std::vector<float>> features;
+    for (std::int64_t slot = 0; slot < 1500; slot += 1 + slot % 2) {
+      slots.push_back(slot);
+      ages.push_back(static_cast<std::uint64_t>(slot));
+      features.emplace_back(19);
+      for (float& x : features.back()) x = random.normal();
+    }
+    index->set(slots, ages, matrix(features));
+    const auto stored = stored_rows(*index, slots);
+    for (std::size_t i = 0; i < slots.size(); ++i) naive.put(slots[i], ages[i], stored[i]);
+    const at::Tensor nearest = index->nearest_distances();
+    ASSERT_EQ(nearest.numel(), 1500);
+    for (std::int64_t slot = 0; slot < 1500; slot += 10) {
+      const double expected = naive.contains(slot) ? naive.nearest(slot) : 2.0;
+      EXPECT_NEAR(nearest[slot].item<float>(), expected, 1e-5) << slot;
+    }
+  }
+}
+
+TEST_P(NearestIndexTest, RefusesTheStateOfAnotherIndex) {
+  const auto small = NearestIndex::create(config(3, 2));
+  const auto large = NearestIndex::create(config(4, 2));
+  EXPECT_THROW(large->restore(small->save()), Error);
+  NearestIndexConfig half = config(3, 2);
+  half.type = FeatureType::float16;
+  EXPECT_THROW(NearestIndex::create(half)->restore(small->save()), Error);
+}
+
+TEST_P(NearestIndexTest, TellsItsMemoryInAdvance) {
+  NearestIndexConfig made = config(1000, 100);
+  const std::uint64_t full = NearestIndex::bytes(made);
+  EXPECT_GT(full, 1000u * 100 * 4);
+  made.type = FeatureType::float16;
+  EXPECT_LT(NearestIndex::bytes(made), full);
+}
+
+TEST(NearestIndex, RefusesNumbersThatMakeNoSense) {
+  const auto made = [](std::int64_t slots, std::int64_t dim, std::int64_t neighbours) {
+    NearestIndexConfig config;
+    config.slots = slots;
+    config.dim = dim;
+    config.neighbours = neighbours;
+    return config;
+  };
+  EXPECT_THROW(NearestIndex::create(made(0, 2, 8)), Error);
+  EXPECT_THROW(NearestIndex::create(made(2, 0, 8)), Error);
+  EXPECT_THROW(NearestIndex::create(made(2, 2, 17)), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, NearestIndexTest, ::testing::Values("cpu", "cuda"),
+                         [](const auto& device) { return device.param; });
+
+}  // namespace
+}  // namespace riffle

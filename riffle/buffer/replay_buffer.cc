@@ -1,0 +1,333 @@
+#include "riffle/buffer/replay_buffer.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <unordered_map>
+
+#include <torch/torch.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/log.h"
+#include "riffle/base/text.h"
+#include "riffle/buffer/memory_plan.h"
+
+namespace riffle {
+namespace {
+
+constexpr std::int64_t kFree = -1;
+
+[[noreturn]] void misused(const std::string& message) {
+  throw std::logic_error("replay buffer: " + message);
+}
+
+// n distinct places of [0, size), uniformly: the first n steps of a Fisher-Yates shuffle of which
+// only the places touched are kept.
+std::vector<std::int64_t> distinct_places(std::int64_t n, std::int64_t size, Random& random) {
+  std::unordered_map<std::int64_t, std::int64_t> moved;
+  moved.reserve(static_cast<std::size_t>(n));
+  const auto at = [&moved](std::int64_t place) {
+    const auto found = moved.find(place);
+    return found == moved.end() ? place : found->second;
+  };
+  std::vector<std::int64_t> places;
+  places.reserve(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto j =
+        i + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(size - i)));
+    places.push_back(at(j));
+    moved[j] = at(i);
+  }
+  return places;
+}
+
+}  // namespace
+
+struct ReplayBuffer::State {
+  BufferConfig config;
+  std::int64_t batch;
+  int picture_size;
+  std::int64_t feature_dim;
+  std::int64_t capacity;
+  std::unique_ptr<Store> store;
+  std::unique_ptr<Policy> policy;
+
+  std::vector<SlotInfo> info;       // by slot
+  std::vector<std::int64_t> place;  // by slot: where it stands in `live`, or kFree
+  std::vector<Slot> live;
+  std::vector<Slot> free;  // the next one to be used is the last
+  std::int64_t used = 0;   // slots from this one on never held a sample
+  std::uint64_t arrivals = 0;
+  std::unordered_map<std::int64_t, std::int64_t> clips;  // samples held of each clip
+
+  std::int64_t slots() const { return capacity + batch; }
+
+  // State belongs to the configuration it was saved under: what must be the same, by name.
+  std::vector<std::pair<std::string, std::int64_t>> shape() const {
+    return {{"buffer.policy", static_cast<std::int64_t>(config.policy)},
+            {"buffer.storage", static_cast<std::int64_t>(config.storage)},
+            {"buffer.capacity (samples)", capacity},
+            {"batch", batch},
+            {"picture size", picture_size}};
+  }
+
+  void occupy(Slot slot, SlotInfo&& sample) {
+    place[static_cast<std::size_t>(slot)] = static_cast<std::int64_t>(live.size());
+    live.push_back(slot);
+    used = std::max(used, slot + 1);
+    if (sample.clip != kNoClip) ++clips[sample.clip];
+    info[static_cast<std::size_t>(slot)] = std::move(sample);
+  }
+
+  bool holds(Slot slot) const {
+    return slot >= 0 && slot < slots() && place[static_cast<std::size_t>(slot)] != kFree;
+  }
+
+  void release(Slot slot) {
+    if (!holds(slot)) misused(cat("slot ", slot, " was evicted but holds no sample"));
+    const auto hole = place[static_cast<std::size_t>(slot)];
+    const auto last = live.back();
+    live[static_cast<std::size_t>(hole)] = last;
+    place[static_cast<std::size_t>(last)] = hole;
+    live.pop_back();
+    place[static_cast<std::size_t>(slot)] = kFree;
+    free.push_back(slot);
+    const auto clip = clips.find(info[static_cast<std::size_t>(slot)].clip);
+    if (clip != clips.end() && --clip->second == 0) clips.erase(clip);
+  }
+};
+
+ReplayBuffer::ReplayBuffer(const BufferConfig& config, std::int64_t batch, int picture_size,
+                           std::int64_t feature_dim, std::uint64_t seed, at::Device device)
+    : state_(std::make_unique<State>()) {
+  config.validate();
+  const auto plan = plan_memory(config, batch, picture_size, feature_dim, device);
+  require_fits(plan, available_memory(device));
+  if (config.policy == PolicyKind::minred && plan.capacity < 2 * batch) {
+    log_warning(cat("a minred buffer of ", plan.capacity,
+                    " samples holds fewer than two batches of ", batch,
+                    ": the oldest will leave, as with fifo"));
+  }
+
+  auto& s = *state_;
+  s.config = config;
+  s.batch = batch;
+  s.picture_size = picture_size;
+  s.feature_dim = feature_dim;
+  s.capacity = plan.capacity;
+  s.store = make_store(config, s.slots(), batch, picture_size, device);
+  s.policy = make_policy(config, s.slots(), feature_dim, seed, device);
+  s.info.resize(static_cast<std::size_t>(s.slots()));
+  s.place.assign(static_cast<std::size_t>(s.slots()), kFree);
+  s.live.reserve(static_cast<std::size_t>(s.slots()));
+  for (Slot slot = s.slots(); slot-- > 0;) s.free.push_back(slot);
+}
+
+ReplayBuffer::~ReplayBuffer() = default;
+
+void ReplayBuffer::insert(std::span<const Sample> batch, const at::Tensor& features) {
+  auto& s = *state_;
+  const auto count = static_cast<std::int64_t>(batch.size());
+  if (count > s.batch) misused(cat("a batch of ", count, " samples; at most ", s.batch, " fit"));
+  if (features.defined() && (features.dim() != 2 || features.size(0) != count)) {
+    misused(cat("features are not one row for each of ", count, " samples"));
+  }
+  for (const auto& sample : batch) {
+    const auto& picture = sample.picture;
+    if (picture.width != s.picture_size || picture.height != s.picture_size) {
+      misused(cat("sample ", sample.index, " is ", picture.width, " x ", picture.height,
+                  " px, not ", s.picture_size, " x ", s.picture_size));
+    }
+  }
+  if (batch.empty()) return;
+
+  // Store and policy may refuse the batch; only after them does anything count as changed.
+  const std::vector<Slot> slots(s.free.rbegin(), s.free.rbegin() + count);
+  s.store->put(slots, batch);
+  s.policy->inserted(slots, features);
+  s.free.resize(s.free.size() - slots.size());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    s.occupy(slots[i], {s.arrivals++, batch[i].index, batch[i].clip, 0, batch[i].label});
+  }
+  if (size() > s.capacity) {
+    for (const Slot slot : s.policy->evict(size() - s.capacity)) s.release(slot);
+  }
+}
+
+Draw ReplayBuffer::sample(std::int64_t n, Random& random) {
+  auto& s = *state_;
+  if (n < 0 || n > size()) misused(cat("cannot draw ", n, " of ", size(), " samples"));
+  Draw draw;
+  if (s.config.policy == PolicyKind::none) {
+    auto newest = s.live;
+    std::ranges::sort(newest, {}, [&](Slot slot) { return info(slot).arrival; });
+    draw.slots.assign(newest.end() - n, newest.end());
+  } else {
+    for (const auto place : distinct_places(n, size(), random)) {
+      draw.slots.push_back(s.live[static_cast<std::size_t>(place)]);
+    }
+  }
+  for (const Slot slot : draw.slots) {
+    auto& drawn = s.info[static_cast<std::size_t>(slot)];
+    ++drawn.draws;
+    draw.arrivals.push_back(drawn.arrival);
+  }
+  s.policy->drawn(draw.slots);
+  return draw;
+}
+
+void ReplayBuffer::track(const Draw& draw, const at::Tensor& features) {
+  auto& s = *state_;
+  const auto count = static_cast<std::int64_t>(draw.slots.size());
+  if (draw.arrivals.size() != draw.slots.size()) misused("a draw of unequal lengths");
+  if (features.dim() != 2 || features.size(0) != count) {
+    misused(cat("features are not one row for each of ", count, " samples drawn"));
+  }
+  std::vector<Slot> present;
+  std::vector<std::int64_t> rows;
+  for (std::size_t i = 0; i < draw.slots.size(); ++i) {
+    const Slot slot = draw.slots[i];
+    if (!s.holds(slot) || info(slot).arrival != draw.arrivals[i]) continue;
+    present.push_back(slot);
+    rows.push_back(static_cast<std::int64_t>(i));
+  }
+  if (present.empty()) return;
+  const bool all = present.size() == draw.slots.size();
+  s.policy->tracked(
+      present,
+      all ? features : features.index_select(0, integers_tensor(rows).to(features.device())));
+}
+
+Pictures ReplayBuffer::pictures(std::span<const Slot> slots) const {
+  for (const Slot slot : slots) {
+    if (slot < 0 || slot >= state_->used) misused(cat("slot ", slot, " never held a sample"));
+  }
+  return state_->store->get(slots);
+}
+
+std::int64_t ReplayBuffer::size() const { return static_cast<std::int64_t>(state_->live.size()); }
+std::int64_t ReplayBuffer::capacity() const { return state_->capacity; }
+const std::vector<Slot>& ReplayBuffer::live() const { return state_->live; }
+
+const SlotInfo& ReplayBuffer::info(Slot slot) const {
+  if (!state_->holds(slot)) misused(cat("slot ", slot, " holds no sample"));
+  return state_->info[static_cast<std::size_t>(slot)];
+}
+
+std::int64_t ReplayBuffer::distinct_clips() const {
+  return static_cast<std::int64_t>(state_->clips.size());
+}
+
+BufferStats ReplayBuffer::stats(bool nearest) const {
+  const auto& s = *state_;
+  auto policy = s.policy->stats(nearest);
+  BufferStats stats;
+  stats.size = size();
+  stats.capacity = s.capacity;
+  stats.distinct_clips = distinct_clips();
+  stats.evictions = std::move(policy.evictions);
+  stats.nearest = std::move(policy.nearest);
+  if (s.live.empty()) return stats;
+  double ages = 0;
+  double draws = 0;
+  for (const Slot slot : s.live) {
+    const auto age = static_cast<std::int64_t>(s.arrivals - 1 - info(slot).arrival);
+    ages += static_cast<double>(age);
+    stats.max_age = std::max(stats.max_age, age);
+    draws += static_cast<double>(info(slot).draws);
+  }
+  const auto count = static_cast<double>(size());
+  stats.mean_age = ages / count;
+  stats.mean_draws = draws / count;
+  stats.tracked_share = static_cast<double>(policy.with_feature) / count;
+  return stats;
+}
+
+std::map<std::string, std::int64_t> ReplayBuffer::label_counts() const {
+  std::map<std::string, std::int64_t> counts;
+  for (const Slot slot : state_->live) ++counts[info(slot).label];
+  return counts;
+}
+
+NamedTensors ReplayBuffer::save() const {
+  const auto& s = *state_;
+  NamedTensors state;
+  const auto add = [&state](const std::string& name, const std::vector<std::int64_t>& values) {
+    state.emplace_back(name, integers_tensor(values));
+  };
+  std::vector<std::int64_t> shape;
+  for (const auto& [name, value] : s.shape()) shape.push_back(value);
+  add("shape", shape);
+  add("counts", {static_cast<std::int64_t>(s.arrivals), s.used});
+  add("live", s.live);
+  add("free", s.free);
+
+  std::vector<std::int64_t> arrivals, indices, clips, draws;
+  std::vector<std::string> labels;
+  for (const Slot slot : s.live) {
+    const auto& sample = info(slot);
+    arrivals.push_back(static_cast<std::int64_t>(sample.arrival));
+    indices.push_back(static_cast<std::int64_t>(sample.index));
+    clips.push_back(sample.clip);
+    draws.push_back(sample.draws);
+    labels.push_back(sample.label);
+  }
+  add("arrivals", arrivals);
+  add("indices", indices);
+  add("clips", clips);
+  add("draws", draws);
+  add_texts(state, "labels", labels);
+  add_part(state, "store.", s.store->save(s.used));
+  add_part(state, "policy.", s.policy->save());
+  return state;
+}
+
+void ReplayBuffer::restore(const NamedTensors& state) {
+  auto& s = *state_;
+  const auto shape = s.shape();
+  const auto saved_shape = find_integers(state, "shape", static_cast<std::int64_t>(shape.size()));
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (saved_shape[i] != shape[i].second) {
+      throw Error(cat("the saved buffer has another ", shape[i].first, ": ", saved_shape[i],
+                      ", not ", shape[i].second));
+    }
+  }
+
+  const auto counts = find_integers(state, "counts", 2);
+  const auto live = find_integers(state, "live");
+  const auto count = static_cast<std::int64_t>(live.size());
+  const auto free = find_integers(state, "free", s.slots() - count);
+  std::vector<bool> seen(static_cast<std::size_t>(s.slots()), false);
+  for (const auto* list : {&live, &free}) {
+    for (const Slot slot : *list) {
+      if (slot < 0 || slot >= s.slots() || seen[static_cast<std::size_t>(slot)]) {
+        throw Error(
+            cat("saved state: slot ", slot, " is listed twice or is not one of ", s.slots()));
+      }
+      seen[static_cast<std::size_t>(slot)] = true;
+    }
+  }
+  if (count > s.capacity) throw Error("saved state: more samples than the buffer may hold");
+
+  const auto arrivals = find_integers(state, "arrivals", count);
+  const auto indices = find_integers(state, "indices", count);
+  const auto clips = find_integers(state, "clips", count);
+  const auto draws = find_integers(state, "draws", count);
+  auto labels = find_texts(state, "labels", count);
+  s.store->restore(find_part(state, "store."));
+  s.policy->restore(find_part(state, "policy."));
+
+  s.live.clear();
+  s.clips.clear();
+  s.place.assign(s.place.size(), kFree);
+  s.free = free;
+  s.used = 0;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    s.occupy(live[i],
+             {static_cast<std::uint64_t>(arrivals[i]), static_cast<std::uint64_t>(indices[i]),
+              clips[i], draws[i], std::move(labels[i])});
+  }
+  s.arrivals = static_cast<std::uint64_t>(counts[0]);
+  s.used = std::clamp<std::int64_t>(counts[1], s.used, s.slots());
+}
+
+}  // namespace riffle

@@ -1,0 +1,25 @@
+// Label names as class numbers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace riffle {
+
+struct ClassLabels {
+  std::vector<std::string> names;  // sorted; a label's class is its place here
+  at::Tensor train;                // [n] int64, on the CPU
+  at::Tensor val;
+
+  std::int64_t count() const { return static_cast<std::int64_t>(names.size()); }
+};
+
+// Classes are those of the training labels. Throws Error when there is only one, and when a
+// validation label is none of them, counting and naming those labels.
+ClassLabels class_labels(const std::vector<std::string>& train,
+                         const std::vector<std::string>& val);
+
+}  // namespace riffle

@@ -1,0 +1,51 @@
+// Labelled pictures, and what a frozen encoder makes of them.
+//
+// A probe set is read from its stream once (collect) and then embedded by as many models as are
+// compared. Where only the features are wanted, embed() takes the stream itself and holds one batch
+// of pictures at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "riffle/model/objective.h"
+#include "riffle/stream/stream.h"
+
+namespace riffle {
+
+struct LabelledPictures {
+  at::Tensor pictures;  // [n, size, size, 3] uint8, contiguous, on the CPU
+  std::vector<std::string> labels;
+};
+
+struct LabelledFeatures {
+  at::Tensor
+      features;  // [n, encoder_dim] float32 on the encoder's device, as the encoder gives them
+  std::vector<std::string> labels;
+};
+
+// The next `max_samples` of the stream, or all that it has left when 0, each fitted to a square of
+// `size` px. Throws Error for a sample without a label, naming it, for a stream that gives nothing,
+// and for one so long that its pictures would fill half of the machine's memory.
+LabelledPictures collect(Stream& stream, std::int64_t max_samples, int size);
+
+// Evaluation mode, no gradient. Row i is a function of picture i alone. The model is used by no
+// other thread meanwhile.
+LabelledFeatures embed(Objective& objective, const LabelledPictures& pictures,
+                       std::int64_t batch = 256);
+
+// The same from the stream, with the errors of collect(); memory for features and one batch. Shows
+// progress.
+LabelledFeatures embed(Objective& objective, Stream& stream, std::int64_t max_samples, int size,
+                       std::int64_t batch = 256);
+
+// Where the model's parameters live.
+at::Device device_of(const Objective& objective);
+
+// Rows scaled to length 1; a row of zeros stays.
+at::Tensor unit_length(const at::Tensor& features);
+
+}  // namespace riffle

@@ -1,0 +1,70 @@
+// The linear probe: how well a linear classifier on frozen features tells the classes apart.
+//
+// Two ways to train it. LARS is the paper's: stochastic gradient descent with layer-wise rates on
+// random crops, each epoch seeing other crops. Ridge is the fast form on features computed once: a
+// closed-form solution, the same on every run, without a rate to tune. Arithmetic is in double
+// precision, so that neither the number of threads nor the device shows in an accuracy.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+namespace riffle {
+
+enum class LinearMethod { lars, ridge };
+
+struct LinearRecipe {
+  std::string name;
+  LinearMethod method = LinearMethod::lars;
+  // For lars.
+  std::int64_t epochs = 10;
+  double lr = 3.0;            // at the start; decays along half a cosine, step by step, to zero
+  std::int64_t batch = 1024;  // the whole training set where that is smaller
+  double momentum = 0.9;
+  double trust = 0.001;
+  double initial_std = 0.01;  // of the normal distribution of the first weights; biases begin at 0
+  bool random_crops = true;   // train on random crops and flips, new ones each epoch
+  // For ridge: the squared length of the weights costs so much, beside the mean squared error.
+  double penalty = 0.01;
+  std::uint64_t seed = 0;  // of first weights, order and crops
+
+  // The recipe in words with every figure, for one training set.
+  std::string text(std::int64_t train_count) const;
+};
+
+// "imagenet" (10 epochs, lr 3), "inaturalist" (20, lr 12), "full-imagenet" (30, lr 3), each by LARS
+// on random crops as in the paper, or "cached" (ridge on features computed once). Throws Error for
+// any other name, naming the nearest.
+LinearRecipe linear_recipe(const std::string& name);
+// "imagenet, inaturalist, full-imagenet, cached"
+std::string recipe_names();
+
+struct LinearClassifier {
+  at::Tensor weight;  // [classes, d] double
+  at::Tensor bias;    // [classes]
+
+  // [n, classes] for unit-length or other features, as it was fitted.
+  at::Tensor scores(const at::Tensor& features) const;
+};
+
+// The training features of an epoch, [n, d]: the same rows in the same order each time, whatever
+// crop they come from.
+using EpochFeatures = std::function<at::Tensor(std::int64_t epoch)>;
+
+// `classes`: [n] int64. Features are scaled to unit length. Ridge asks for epoch 0 alone.
+LinearClassifier fit_linear(const EpochFeatures& features, const at::Tensor& classes,
+                            std::int64_t class_count, const LinearRecipe& recipe);
+
+struct TopAccuracy {
+  double top1 = 0;  // percent
+  double top5 = 0;
+};
+
+// Share of rows whose class is the highest, or one of the five highest, of their scores. With fewer
+// than five classes, top-5 is 100.
+TopAccuracy top_accuracy(const at::Tensor& scores, const at::Tensor& classes);
+
+}  // namespace riffle

@@ -1,0 +1,102 @@
+#include "riffle/eval/probe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include <ATen/Parallel.h>
+#include <torch/torch.h>
+
+#include "riffle/augment/two_views.h"
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+#include "riffle/base/thread_pool.h"
+
+namespace riffle {
+namespace {
+
+constexpr std::int64_t kBatch = 256;
+
+ProbeResult measure(const EpochFeatures& linear_features, const LabelledFeatures& train,
+                    const LabelledFeatures& val, const ClassLabels& classes,
+                    const LinearRecipe& recipe, const KnnOptions& knn) {
+  const auto classifier = fit_linear(linear_features, classes.train, classes.count(), recipe);
+  const auto linear = top_accuracy(classifier.scores(unit_length(val.features)), classes.val);
+  const at::Tensor voted =
+      knn_classes(train.features, classes.train, classes.count(), val.features, knn);
+  const auto val_count = static_cast<double>(val.labels.size());
+  const auto right = (voted == classes.val.to(voted.device())).sum().item<std::int64_t>();
+  const double p = linear.top1 / 100;
+  const auto train_count = std::ssize(train.labels);
+  return {.linear_top1 = linear.top1,
+          .linear_top5 = linear.top5,
+          .knn_top1 = 100 * static_cast<double>(right) / val_count,
+          .standard_error = 100 * std::sqrt(p * (1 - p) / val_count),
+          .recipe = cat(recipe.text(train_count), ", ", val.labels.size(), " validation pictures; ",
+                        knn.text(train_count), ".")};
+}
+
+// Features of one random crop of every picture.
+class CroppedFeatures {
+ public:
+  CroppedFeatures(Objective& objective, const at::Tensor& pictures, std::uint64_t seed)
+      : objective_(objective),
+        pictures_(pictures),
+        pool_(at::get_num_threads()),
+        views_(probe_training_augmentation(pictures.size(1)), seed, pool_) {}
+
+  at::Tensor epoch(std::int64_t number) const {
+    const std::int64_t count = pictures_.size(0);
+    const std::int64_t steps = (count + kBatch - 1) / kBatch;
+    const at::Device device = device_of(objective_);
+    std::vector<at::Tensor> parts;
+    for (std::int64_t step = 0; step < steps; ++step) {
+      std::vector<std::int64_t> places(
+          static_cast<std::size_t>(std::min(kBatch, count - step * kBatch)));
+      std::iota(places.begin(), places.end(), step * kBatch);
+      const at::Tensor views =
+          views_.one_view(pictures_, places, static_cast<std::uint64_t>(number * steps + step));
+      parts.push_back(objective_.encode(views.to(device)));
+    }
+    return torch::cat(parts);
+  }
+
+ private:
+  Objective& objective_;
+  const at::Tensor& pictures_;
+  mutable ThreadPool pool_;
+  TwoViews views_;
+};
+
+}  // namespace
+
+ProbeResult probe(Objective& objective, const LabelledPictures& train, const LabelledPictures& val,
+                  const LinearRecipe& recipe, const KnnOptions& knn) {
+  const torch::NoGradGuard no_gradient;
+  const auto classes = class_labels(train.labels, val.labels);
+  const auto train_features = embed(objective, train, kBatch);
+  const auto val_features = embed(objective, val, kBatch);
+  if (!recipe.random_crops) {
+    const auto plain = [&](std::int64_t) { return train_features.features; };
+    return measure(plain, train_features, val_features, classes, recipe, knn);
+  }
+  const CroppedFeatures crops(objective, train.pictures, recipe.seed);
+  const auto cropped = [&](std::int64_t epoch) { return crops.epoch(epoch); };
+  return measure(cropped, train_features, val_features, classes, recipe, knn);
+}
+
+ProbeResult probe(const LabelledFeatures& train, const LabelledFeatures& val,
+                  const LinearRecipe& recipe, const KnnOptions& knn) {
+  if (recipe.random_crops) {
+    throw Error(
+        cat("probe recipe '", recipe.name,
+            "' trains on random crops of pictures, but only features are given; use 'cached'"));
+  }
+  const auto classes = class_labels(train.labels, val.labels);
+  const auto plain = [&](std::int64_t) { return train.features; };
+  return measure(plain, train, val, classes, recipe, knn);
+}
+
+}  // namespace riffle

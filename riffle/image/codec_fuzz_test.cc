@@ -1,0 +1,147 @@
+// Thousands of damaged files, the same on every run: nothing that comes in may crash, hang or give
+// half a picture.
+#include <map>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <png.h>
+
+#include "riffle/base/random.h"
+#include "riffle/image/codec.h"
+#include "riffle/image/made_files.h"
+
+namespace riffle {
+namespace {
+
+constexpr std::uint64_t kMutations = 10'000;
+
+void mutate(std::vector<std::byte>& bytes, Random& random) {
+  const auto any_byte = [&] { return static_cast<std::byte>(random.below(256)); };
+  switch (random.below(6)) {
+    case 0:  // single bits
+      for (auto left = 1 + random.below(8); left > 0; --left) {
+        bytes[random.below(bytes.size())] ^= static_cast<std::byte>(1u << random.below(8));
+      }
+      break;
+    case 1:  // cut short
+      bytes.resize(1 + random.below(bytes.size()));
+      break;
+    case 2: {  // a run of noise
+      const auto at = random.below(bytes.size());
+      const auto end = std::min<std::uint64_t>(bytes.size(), at + 1 + random.below(64));
+      for (auto i = at; i < end; ++i) bytes[i] = any_byte();
+      break;
+    }
+    case 3: {  // a piece lost
+      const auto at = static_cast<std::ptrdiff_t>(random.below(bytes.size()));
+      const auto left = static_cast<std::uint64_t>(bytes.end() - bytes.begin() - at);
+      const auto size =
+          static_cast<std::ptrdiff_t>(random.below(std::min<std::uint64_t>(left, 100)));
+      bytes.erase(bytes.begin() + at, bytes.begin() + at + size);
+      break;
+    }
+    case 4: {  // bytes pushed in
+      std::vector<std::byte> extra(1 + random.below(100));
+      for (auto& byte : extra) byte = any_byte();
+      bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(random.below(bytes.size())),
+                   extra.begin(), extra.end());
+      break;
+    }
+    default: {  // extreme values, which sizes and counts like least; most structure is near the
+                // front
+      const auto at = random.below(std::min<std::size_t>(bytes.size(), 200));
+      const auto extreme = random.chance(0.5f) ? std::byte{0xff} : std::byte{0};
+      const auto end = std::min<std::uint64_t>(bytes.size(), at + 1 + random.below(4));
+      for (auto i = at; i < end; ++i) bytes[i] = extreme;
+    }
+  }
+}
+
+std::map<std::string, int> decode_damaged(std::span<const std::vector<std::byte>> originals,
+                                          bool checksums) {
+  std::map<std::string, int> outcomes;
+  for (std::uint64_t i = 0; i < kMutations; ++i) {
+    Random random(11, Purpose("damaged pictures"), i);
+    auto bytes = originals[i % originals.size()];
+    for (auto times = 1 + random.below(3); times > 0; --times) mutate(bytes, random);
+    if (checksums && random.chance(0.7f)) repair_checksums(bytes);
+    bytes.shrink_to_fit();
+    DecodeFailure failure;
+    const DecodeOptions options{.short_side = random.chance(0.5f) ? 8 : 0, .max_pixels = 1 << 18};
+    const auto picture = decode(bytes, options, failure);
+    if (picture) {
+      ++outcomes["decoded"];
+      EXPECT_GT(picture->width, 0);
+      EXPECT_EQ(picture->rgb.size(),
+                static_cast<std::size_t>(picture->width * picture->height * 3));
+    } else {
+      ++outcomes[failure.reason];
+      EXPECT_FALSE(failure.detail.empty());
+    }
+  }
+  return outcomes;
+}
+
+void expect_known_outcomes(const std::map<std::string, int>& outcomes) {
+  for (const auto& [outcome, count] : outcomes) {
+    EXPECT_THAT(outcome, testing::AnyOf("decoded", "empty", "not a picture", "truncated", "corrupt",
+                                        "too large", "unsupported"));
+  }
+  // Damage of every sort was reached, not only the first check.
+  EXPECT_GT(outcomes.at("decoded"), 20);
+  EXPECT_GT(outcomes.at("truncated"), 100);
+  EXPECT_GT(outcomes.at("corrupt"), 100);
+}
+
+TEST(CodecFuzz, DamagedJpegsAreDecodedOrRefused) {
+  const Picture picture = made_picture(41, 29);
+  const auto exif = made_exif(6, true);
+  const std::vector<std::vector<std::byte>> originals = {
+      made_jpeg(picture, {.halved_chroma = true, .exif = exif}),
+      made_jpeg(picture, {.progressive = true, .exif = exif}),
+      made_jpeg(picture, {.colours = JpegColours::grey}),
+      made_jpeg(picture, {.colours = JpegColours::cmyk, .exif = exif}),
+      made_jpeg(picture, {.colours = JpegColours::ycck, .progressive = true})};
+  expect_known_outcomes(decode_damaged(originals, false));
+}
+
+TEST(CodecFuzz, DamagedPngsAreDecodedOrRefused) {
+  const auto value = [](int x, int y, int c) { return static_cast<unsigned>(x * y * 7 + c) % 4; };
+  std::vector<std::vector<std::byte>> originals;
+  for (const bool interlaced : {false, true}) {
+    for (const int colour_type : {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_PALETTE, PNG_COLOR_TYPE_RGB,
+                                  PNG_COLOR_TYPE_RGB_ALPHA}) {
+      const bool wide = colour_type >= PNG_COLOR_TYPE_RGB_ALPHA;
+      const bool narrow =
+          colour_type == PNG_COLOR_TYPE_GRAY || colour_type == PNG_COLOR_TYPE_PALETTE;
+      originals.push_back(made_png(41, 29,
+                                   {.colour_type = colour_type,
+                                    .depth = wide     ? 16
+                                             : narrow ? 2
+                                                      : 8,
+                                    .interlaced = interlaced,
+                                    .transparent_colour = !wide,
+                                    .exif = made_exif(3, false)},
+                                   value));
+    }
+  }
+  expect_known_outcomes(decode_damaged(originals, true));
+}
+
+TEST(CodecFuzz, NoiseBehindARealSignatureIsRefused) {
+  for (std::uint64_t i = 0; i < kMutations; ++i) {
+    Random random(12, Purpose("noise"), i);
+    std::vector<std::byte> bytes = encode_png(Picture(1, 1));
+    if (i % 2 == 0) bytes = {std::byte{0xff}, std::byte{0xd8}, std::byte{0xff}};
+    bytes.resize(std::min<std::size_t>(bytes.size(), 8));
+    for (auto left = random.below(400); left > 0; --left) {
+      bytes.push_back(static_cast<std::byte>(random.below(256)));
+    }
+    DecodeFailure failure;
+    EXPECT_FALSE(decode(bytes, {}, failure));
+  }
+}
+
+}  // namespace
+}  // namespace riffle

@@ -1,0 +1,17 @@
+// The JPEG half of codec.h, on libjpeg-turbo.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "riffle/image/codec.h"
+#include "riffle/image/picture.h"
+
+namespace riffle {
+
+// As decode(), for bytes that begin like a JPEG. May throw std::bad_alloc.
+std::optional<Picture> decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& options,
+                                   DecodeFailure& failure);
+
+}  // namespace riffle

@@ -1,0 +1,17 @@
+// The PNG half of codec.h, on libpng.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "riffle/image/codec.h"
+#include "riffle/image/picture.h"
+
+namespace riffle {
+
+// As decode(), for bytes that begin like a PNG. May throw std::bad_alloc.
+std::optional<Picture> decode_png(std::span<const std::byte> bytes, const DecodeOptions& options,
+                                  DecodeFailure& failure);
+
+}  // namespace riffle

@@ -1,0 +1,34 @@
+// Batch normalisation, an optional residual added to it, and an optional ReLU, as one
+// differentiable operation.
+//
+// On the CPU (float32, channels last) it is one operation that reads each map as few times as it
+// can and normalises several views of a batch in one go, each by its own statistics; elsewhere it
+// is put together from torch's operations. The result does not depend on the number of threads.
+#pragma once
+
+#include <cstdint>
+
+#include <torch/types.h>
+
+namespace riffle {
+
+struct BatchNormTensors {
+  torch::Tensor weight;  // undefined together with bias: no affine part
+  torch::Tensor bias;
+  torch::Tensor running_mean;  // in training moved towards each view's statistics in turn
+  torch::Tensor running_var;
+  double momentum;
+  double epsilon;
+};
+
+// `x` is [views * n, channels] or [views * n, channels, height, width]; `residual`, if defined, is
+// of the same shape. May overwrite `x` when not training and no gradient is wanted.
+torch::Tensor batch_norm(const BatchNormTensors& norm, const torch::Tensor& x, bool training,
+                         std::int64_t views, bool relu, const torch::Tensor& residual);
+
+// The same from torch's operations alone, on any device and for any type.
+torch::Tensor batch_norm_composed(const BatchNormTensors& norm, const torch::Tensor& x,
+                                  bool training, std::int64_t views, bool relu,
+                                  const torch::Tensor& residual);
+
+}  // namespace riffle

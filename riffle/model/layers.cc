@@ -1,0 +1,56 @@
+#include "riffle/model/layers.h"
+
+#include <torch/torch.h>
+
+#include "riffle/model/batch_norm.h"
+
+namespace riffle {
+namespace {
+
+constexpr double kMomentum = 0.1;
+constexpr double kEpsilon = 1e-5;
+
+}  // namespace
+
+Conv::Conv(const Init& init, std::int64_t in, std::int64_t out, std::int64_t kernel,
+           std::int64_t stride)
+    : weight_(
+          register_parameter("weight", init.kaiming_normal("weight", {out, in, kernel, kernel}))),
+      stride_(stride),
+      padding_(kernel / 2) {}
+
+torch::Tensor Conv::forward(const torch::Tensor& maps) const {
+  return at::conv2d(maps, weight_, {}, stride_, padding_);
+}
+
+Linear::Linear(const Init& init, std::int64_t in, std::int64_t out, bool bias)
+    : weight_(register_parameter("weight", init.linear_uniform("weight", {out, in}, in))) {
+  if (bias) bias_ = register_parameter("bias", init.linear_uniform("bias", {out}, in));
+}
+
+torch::Tensor Linear::forward(const torch::Tensor& rows) const {
+  return at::linear(rows, weight_, bias_);
+}
+
+BatchNorm::BatchNorm(std::int64_t channels, Options options) {
+  if (options.affine) {
+    weight_ = register_parameter("weight", torch::full({channels}, options.gamma));
+    bias_ = register_parameter("bias", torch::zeros({channels}));
+  }
+  running_mean_ = register_buffer("running_mean", torch::zeros({channels}));
+  running_var_ = register_buffer("running_var", torch::ones({channels}));
+  batches_tracked_ = register_buffer("num_batches_tracked", torch::zeros({}, torch::kInt64));
+}
+
+torch::Tensor BatchNorm::forward(const torch::Tensor& maps, Pass pass, bool relu,
+                                 const torch::Tensor& residual) const {
+  return batch_norm({.weight = weight_,
+                     .bias = bias_,
+                     .running_mean = running_mean_,
+                     .running_var = running_var_,
+                     .momentum = kMomentum,
+                     .epsilon = kEpsilon},
+                    maps, pass.training, pass.views, relu, residual);
+}
+
+}  // namespace riffle

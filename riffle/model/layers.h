@@ -1,0 +1,74 @@
+// The layers that encoders and heads are made of. Parameters and buffers have the names torch gives
+// them.
+//
+// How a batch passes is an argument, not a flag of the module: the same network can serve
+// evaluation while it is being trained. Pictures and maps are channels last.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include "riffle/model/init.h"
+
+namespace riffle {
+
+struct Pass {
+  bool training =
+      false;  // batch statistics, and running statistics follow them; otherwise running statistics
+  // The batch is this many equal batches one after the other, each normalised by its own
+  // statistics.
+  std::int64_t views = 1;
+};
+
+class Conv : public torch::nn::Module {
+ public:
+  Conv(const Init& init, std::int64_t in, std::int64_t out, std::int64_t kernel,
+       std::int64_t stride);
+  torch::Tensor forward(const torch::Tensor& maps) const;
+
+ private:
+  torch::Tensor weight_;
+  std::int64_t stride_;
+  std::int64_t padding_;
+};
+
+class Linear : public torch::nn::Module {
+ public:
+  Linear(const Init& init, std::int64_t in, std::int64_t out, bool bias);
+  torch::Tensor forward(const torch::Tensor& rows) const;
+
+ private:
+  torch::Tensor weight_;
+  torch::Tensor bias_;
+};
+
+// Batch normalisation of maps or rows with what usually follows it: a residual to add, a ReLU.
+class BatchNorm : public torch::nn::Module {
+ public:
+  struct Options {
+    bool affine = true;
+    double gamma = 1.0;  // initial scale; 0 lets a residual block begin as the identity
+  };
+  BatchNorm(std::int64_t channels, Options options);
+  explicit BatchNorm(std::int64_t channels) : BatchNorm(channels, Options()) {}
+
+  // May overwrite `maps` when no gradient is wanted.
+  torch::Tensor forward(const torch::Tensor& maps, Pass pass, bool relu,
+                        const torch::Tensor& residual = {}) const;
+
+  // How many batches the running statistics have seen. Nothing reads it but files: whoever trains
+  // counts for all layers at once.
+  const torch::Tensor& batches_tracked() const { return batches_tracked_; }
+
+ private:
+  torch::Tensor weight_;
+  torch::Tensor bias_;
+  torch::Tensor running_mean_;
+  torch::Tensor running_var_;
+  torch::Tensor batches_tracked_;
+};
+
+}  // namespace riffle

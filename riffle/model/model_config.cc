@@ -1,0 +1,21 @@
+#include "riffle/model/model_config.h"
+
+namespace riffle {
+
+void ModelConfig::describe(Fields& fields) {
+  fields.add(
+      "model.arch", arch,
+      {{"resnet18", Arch::resnet18}, {"resnet50", Arch::resnet50}, {"resnet10", Arch::resnet10}},
+      "the encoder's layout");
+  fields.add("model.stem", stem,
+             {{"standard", Stem::standard}, {"small", Stem::small}, {"stride2", Stem::stride2}},
+             "the encoder's first layers: standard for large pictures, small up to 64 px, stride2 "
+             "for speed on small ones");
+  fields.add("model.width", width, "channels of the encoder's first stage");
+  fields.add("model.projector_hidden", projector_hidden,
+             "hidden width of the projector; 0: the encoder's output width");
+  fields.add("model.projector_out", projector_out, "width of the tracked features");
+  fields.add("model.predictor_hidden", predictor_hidden, "hidden width of the predictor");
+}
+
+}  // namespace riffle

@@ -1,0 +1,165 @@
+#include "riffle/model/resnet.h"
+
+#include <array>
+#include <string>
+
+#include <torch/torch.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+namespace {
+
+// The way around a block whose output has another shape than its input: "downsample" in
+// torchvision's names.
+class Shortcut : public torch::nn::Module {
+ public:
+  Shortcut(const Init& init, std::int64_t in, std::int64_t out, std::int64_t stride)
+      : conv_(register_module("0", std::make_shared<Conv>(init.at("0"), in, out, 1, stride))),
+        bn_(register_module("1", std::make_shared<BatchNorm>(out))) {}
+
+  torch::Tensor forward(const torch::Tensor& maps, Pass pass) const {
+    return bn_->forward(conv_->forward(maps), pass, /*relu=*/false);
+  }
+
+ private:
+  std::shared_ptr<Conv> conv_;
+  std::shared_ptr<BatchNorm> bn_;
+};
+
+std::shared_ptr<Shortcut> shortcut_if_needed(const Init& init, std::int64_t in, std::int64_t out,
+                                             std::int64_t stride) {
+  if (stride == 1 && in == out) return nullptr;
+  return std::make_shared<Shortcut>(init.at("downsample"), in, out, stride);
+}
+
+class BasicBlock : public ResidualBlock {
+ public:
+  static constexpr std::int64_t kExpansion = 1;
+
+  BasicBlock(const Init& init, std::int64_t in, std::int64_t width, std::int64_t stride)
+      : conv1_(register_module("conv1",
+                               std::make_shared<Conv>(init.at("conv1"), in, width, 3, stride))),
+        bn1_(register_module("bn1", std::make_shared<BatchNorm>(width))),
+        conv2_(
+            register_module("conv2", std::make_shared<Conv>(init.at("conv2"), width, width, 3, 1))),
+        bn2_(register_module("bn2",
+                             std::make_shared<BatchNorm>(width, BatchNorm::Options{.gamma = 0.0}))),
+        shortcut_(shortcut_if_needed(init, in, width, stride)) {
+    if (shortcut_) register_module("downsample", shortcut_);
+  }
+
+  torch::Tensor forward(const torch::Tensor& maps, Pass pass) const override {
+    const torch::Tensor hidden = bn1_->forward(conv1_->forward(maps), pass, /*relu=*/true);
+    const torch::Tensor around = shortcut_ ? shortcut_->forward(maps, pass) : maps;
+    return bn2_->forward(conv2_->forward(hidden), pass, /*relu=*/true, around);
+  }
+
+ private:
+  std::shared_ptr<Conv> conv1_;
+  std::shared_ptr<BatchNorm> bn1_;
+  std::shared_ptr<Conv> conv2_;
+  std::shared_ptr<BatchNorm> bn2_;
+  std::shared_ptr<Shortcut> shortcut_;
+};
+
+class Bottleneck : public ResidualBlock {
+ public:
+  static constexpr std::int64_t kExpansion = 4;
+
+  Bottleneck(const Init& init, std::int64_t in, std::int64_t width, std::int64_t stride)
+      : conv1_(register_module("conv1", std::make_shared<Conv>(init.at("conv1"), in, width, 1, 1))),
+        bn1_(register_module("bn1", std::make_shared<BatchNorm>(width))),
+        conv2_(register_module("conv2",
+                               std::make_shared<Conv>(init.at("conv2"), width, width, 3, stride))),
+        bn2_(register_module("bn2", std::make_shared<BatchNorm>(width))),
+        conv3_(register_module(
+            "conv3", std::make_shared<Conv>(init.at("conv3"), width, width * kExpansion, 1, 1))),
+        bn3_(register_module("bn3", std::make_shared<BatchNorm>(width * kExpansion,
+                                                                BatchNorm::Options{.gamma = 0.0}))),
+        shortcut_(shortcut_if_needed(init, in, width * kExpansion, stride)) {
+    if (shortcut_) register_module("downsample", shortcut_);
+  }
+
+  torch::Tensor forward(const torch::Tensor& maps, Pass pass) const override {
+    torch::Tensor hidden = bn1_->forward(conv1_->forward(maps), pass, /*relu=*/true);
+    hidden = bn2_->forward(conv2_->forward(hidden), pass, /*relu=*/true);
+    const torch::Tensor around = shortcut_ ? shortcut_->forward(maps, pass) : maps;
+    return bn3_->forward(conv3_->forward(hidden), pass, /*relu=*/true, around);
+  }
+
+ private:
+  std::shared_ptr<Conv> conv1_;
+  std::shared_ptr<BatchNorm> bn1_;
+  std::shared_ptr<Conv> conv2_;
+  std::shared_ptr<BatchNorm> bn2_;
+  std::shared_ptr<Conv> conv3_;
+  std::shared_ptr<BatchNorm> bn3_;
+  std::shared_ptr<Shortcut> shortcut_;
+};
+
+// Only gives the blocks of one stage their common prefix.
+class Stage : public torch::nn::Module {};
+
+struct Layout {
+  std::array<int, 4> blocks;
+  bool bottleneck;
+};
+
+Layout layout_of(Arch arch) {
+  switch (arch) {
+    case Arch::resnet10:
+      return {{1, 1, 1, 1}, false};
+    case Arch::resnet18:
+      return {{2, 2, 2, 2}, false};
+    case Arch::resnet50:
+      return {{3, 4, 6, 3}, true};
+  }
+  throw std::logic_error("an architecture without a layout");
+}
+
+std::shared_ptr<ResidualBlock> make_block(const Layout& layout, const Init& init, std::int64_t in,
+                                          std::int64_t width, std::int64_t stride) {
+  if (layout.bottleneck) return std::make_shared<Bottleneck>(init, in, width, stride);
+  return std::make_shared<BasicBlock>(init, in, width, stride);
+}
+
+}  // namespace
+
+ResNet::ResNet(const ModelConfig& config, const Init& init)
+    : max_pool_(config.stem == Stem::standard) {
+  if (config.width < 1)
+    throw Error(cat("model.width is ", config.width, "; it must be at least 1"));
+  const Layout layout = layout_of(config.arch);
+  const std::int64_t kernel = config.stem == Stem::standard ? 7 : 3;
+  const std::int64_t stem_stride = config.stem == Stem::small ? 1 : 2;
+  conv1_ = register_module(
+      "conv1", std::make_shared<Conv>(init.at("conv1"), 3, config.width, kernel, stem_stride));
+  bn1_ = register_module("bn1", std::make_shared<BatchNorm>(config.width));
+
+  std::int64_t in = config.width;
+  for (std::size_t i = 0; i < layout.blocks.size(); ++i) {
+    const std::string stage_name = cat("layer", i + 1);
+    const auto stage = register_module(stage_name, std::make_shared<Stage>());
+    const std::int64_t width = config.width << i;
+    for (int j = 0; j < layout.blocks[i]; ++j) {
+      const std::int64_t stride = i > 0 && j == 0 ? 2 : 1;
+      const std::string name = cat(j);
+      blocks_.push_back(stage->register_module(
+          name, make_block(layout, init.at(stage_name).at(name), in, width, stride)));
+      in = width * (layout.bottleneck ? Bottleneck::kExpansion : BasicBlock::kExpansion);
+    }
+  }
+  features_ = in;
+}
+
+torch::Tensor ResNet::forward(const torch::Tensor& pictures, Pass pass) const {
+  torch::Tensor maps = pictures.contiguous(torch::MemoryFormat::ChannelsLast);
+  maps = bn1_->forward(conv1_->forward(maps), pass, /*relu=*/true);
+  if (max_pool_) maps = at::max_pool2d(maps, /*kernel_size=*/3, /*stride=*/2, /*padding=*/1);
+  for (const auto& block : blocks_) maps = block->forward(maps, pass);
+  return maps.mean({2, 3});
+}
+
+}  // namespace riffle

@@ -1,0 +1,43 @@
+// Residual networks (He et al., 2016) without the classifier: pictures to pooled features.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include "riffle/model/layers.h"
+#include "riffle/model/model_config.h"
+
+namespace riffle {
+
+// One residual block: two 3x3 convolutions (basic) or 1x1, 3x3, 1x1 with four times the channels at
+// the end (bottleneck).
+class ResidualBlock : public torch::nn::Module {
+ public:
+  virtual torch::Tensor forward(const torch::Tensor& maps, Pass pass) const = 0;
+};
+
+// Parameters are named as torchvision names them (conv1.weight, layer2.0.downsample.0.weight, ...),
+// so its files load. The last scale of each block starts at zero. Weights and maps are channels
+// last. forward() is safe to call from several threads unless it trains.
+class ResNet : public torch::nn::Module {
+ public:
+  ResNet(const ModelConfig& config, const Init& init);
+
+  // [batch, 3, height, width] to [batch, features()].
+  torch::Tensor forward(const torch::Tensor& pictures, Pass pass) const;
+
+  std::int64_t features() const { return features_; }
+
+ private:
+  std::shared_ptr<Conv> conv1_;
+  std::shared_ptr<BatchNorm> bn1_;
+  std::vector<std::shared_ptr<ResidualBlock>> blocks_;
+  bool max_pool_;
+  std::int64_t features_;
+};
+
+}  // namespace riffle

@@ -1,0 +1,137 @@
+#include "riffle/model/simsiam.h"
+
+#include <cmath>
+#include <string>
+
+#include <torch/torch.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+namespace {
+
+constexpr std::int64_t kViews = 2;
+
+torch::Tensor unit_length(const torch::Tensor& rows) {
+  return torch::nn::functional::normalize(rows,
+                                          torch::nn::functional::NormalizeFuncOptions().dim(1));
+}
+
+// The sum of a batch's two projections, at unit length, from both views' rows one after the other.
+torch::Tensor tracked_features(const torch::Tensor& projections) {
+  const auto views = projections.chunk(kViews);
+  return unit_length(views[0] + views[1]);
+}
+
+void check_views(const torch::Tensor& view1, const torch::Tensor& view2) {
+  if (view1.dim() != 4 || view1.size(1) != 3 || view1.sizes() != view2.sizes()) {
+    throw std::logic_error(
+        cat("two views must be [batch, 3, height, width] and equal in shape, not ", view1.sizes(),
+            " and ", view2.sizes()));
+  }
+}
+
+std::int64_t positive(std::int64_t value, const char* key) {
+  if (value < 1) throw Error(cat(key, " is ", value, "; it must be at least 1"));
+  return value;
+}
+
+}  // namespace
+
+Projector::Projector(const Init& init, std::int64_t in, std::int64_t hidden, std::int64_t out)
+    : linear0_(register_module("0", std::make_shared<Linear>(init.at("0"), in, hidden, false))),
+      linear3_(register_module("3", std::make_shared<Linear>(init.at("3"), hidden, hidden, false))),
+      linear6_(register_module("6", std::make_shared<Linear>(init.at("6"), hidden, out, false))),
+      bn1_(register_module("1", std::make_shared<BatchNorm>(hidden))),
+      bn4_(register_module("4", std::make_shared<BatchNorm>(hidden))),
+      bn7_(register_module(
+          "7", std::make_shared<BatchNorm>(out, BatchNorm::Options{.affine = false}))) {}
+
+torch::Tensor Projector::forward(const torch::Tensor& rows, Pass pass) const {
+  torch::Tensor hidden = bn1_->forward(linear0_->forward(rows), pass, /*relu=*/true);
+  hidden = bn4_->forward(linear3_->forward(hidden), pass, /*relu=*/true);
+  return bn7_->forward(linear6_->forward(hidden), pass, /*relu=*/false);
+}
+
+Predictor::Predictor(const Init& init, std::int64_t width, std::int64_t hidden)
+    : linear0_(register_module("0", std::make_shared<Linear>(init.at("0"), width, hidden, false))),
+      linear3_(register_module("3", std::make_shared<Linear>(init.at("3"), hidden, width, true))),
+      bn1_(register_module("1", std::make_shared<BatchNorm>(hidden))) {}
+
+torch::Tensor Predictor::forward(const torch::Tensor& rows, Pass pass) const {
+  return linear3_->forward(bn1_->forward(linear0_->forward(rows), pass, /*relu=*/true));
+}
+
+SimSiam::SimSiam(const ModelConfig& config, std::uint64_t seed)
+    : feature_dim_(positive(config.projector_out, "model.projector_out")) {
+  const Init init(seed);
+  encoder_ = register_module("encoder", std::make_shared<ResNet>(config, init.at("encoder")));
+  const std::int64_t hidden = config.projector_hidden == 0
+                                  ? encoder_->features()
+                                  : positive(config.projector_hidden, "model.projector_hidden");
+  projector_ = register_module(
+      "projector", std::make_shared<Projector>(init.at("projector"), encoder_->features(), hidden,
+                                               feature_dim_));
+  predictor_ = register_module(
+      "predictor",
+      std::make_shared<Predictor>(init.at("predictor"), feature_dim_,
+                                  positive(config.predictor_hidden, "model.predictor_hidden")));
+  for (const auto& module : modules(/*include_self=*/false)) {
+    if (const auto norm = std::dynamic_pointer_cast<BatchNorm>(module)) {
+      batches_tracked_.push_back(norm->batches_tracked());
+    }
+  }
+}
+
+// Projections of the first view's rows, then the second's. On the CPU both views pass together,
+// batch norm keeping their statistics apart: convolutions are quicker on one large batch than on
+// two small ones. A GPU is busy with one view already, and there the joint batch would have to be
+// cut at every norm.
+torch::Tensor SimSiam::project(const torch::Tensor& view1, const torch::Tensor& view2,
+                               bool training) const {
+  check_views(view1, view2);
+  const Pass alone{.training = training};
+  if (!view1.device().is_cpu()) {
+    const auto project_one = [&](const torch::Tensor& view) {
+      return projector_->forward(encoder_->forward(view, alone), alone);
+    };
+    return torch::cat({project_one(view1), project_one(view2)});
+  }
+  const Pass together{.training = training, .views = kViews};
+  return projector_->forward(encoder_->forward(torch::cat({view1, view2}), together), together);
+}
+
+ObjectiveOutput SimSiam::forward(const torch::Tensor& view1, const torch::Tensor& view2) {
+  const torch::Tensor projections = project(view1, view2, /*training=*/true);
+  const torch::Tensor predictions =
+      predictor_->forward(projections, {.training = true, .views = kViews});
+  const torch::Tensor fixed = projections.detach();
+  const torch::Tensor targets = unit_length(fixed);
+  const std::int64_t batch = view1.size(0);
+  const torch::Tensor loss = (unit_length(predictions) * targets.roll(batch, 0)).sum() *
+                             (-1.0 / static_cast<double>(kViews * batch));
+
+  const torch::NoGradGuard no_gradient;
+  at::_foreach_add_(batches_tracked_, kViews);
+  const double dim = static_cast<double>(feature_dim_);
+  return {.loss = loss,
+          .features = tracked_features(fixed),
+          .std = targets.std(0, /*unbiased=*/false).mean() * std::sqrt(dim)};
+}
+
+torch::Tensor SimSiam::features(const torch::Tensor& view1, const torch::Tensor& view2) {
+  const torch::NoGradGuard no_gradient;
+  return tracked_features(project(view1, view2, /*training=*/false));
+}
+
+torch::Tensor SimSiam::encode(const torch::Tensor& pictures) {
+  const torch::NoGradGuard no_gradient;
+  return encoder_->forward(pictures, {.training = false});
+}
+
+std::shared_ptr<Objective> make_simsiam(const ModelConfig& config, std::uint64_t seed) {
+  return std::make_shared<SimSiam>(config, seed);
+}
+
+}  // namespace riffle

@@ -1,0 +1,51 @@
+// Curves over one axis as an SVG element to set into a page: several named series, ticks, units,
+// names at the ends of the lines, values on hover.
+//
+// The drawing takes its colours from the page's style sheet (light and dark); standalone_svg()
+// makes it a file of its own. Up to eight names stand beside the ends of their lines, more become a
+// legend above the chart. Values that are not finite, and those that are not positive on a log
+// axis, leave a gap. A series longer than the drawing has columns is thinned to the least and
+// greatest value of each column, so that a page stays small and no peak is lost.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "riffle/report/axis.h"
+#include "riffle/report/markup.h"
+
+namespace riffle {
+
+struct LineSeries {
+  std::string name = {};
+  std::vector<double> x = {};       // ascending
+  std::vector<double> y = {};       // as many as x
+  std::vector<double> spread = {};  // empty, or as many: a band of +- spread around the line
+  Colour colour = kAutoColour;
+  bool dashed = false;
+};
+
+// The mean over `window` values around each, for a noisy curve. Values that are not finite stay so
+// and do not count.
+std::vector<double> moving_mean(const std::vector<double>& values, std::size_t window);
+
+struct LineChart {
+  std::string title = {};    // for screen readers: what the chart shows
+  std::string x_label = {};  // with its unit: "updates"
+  std::string y_label = {};  // "linear top-1 (%)"
+  Scale x_scale = Scale::linear;
+  Scale y_scale = Scale::linear;
+  std::optional<double> y_low;  // otherwise from the data; zero is shown when it is near
+  std::optional<double> y_high;
+  std::vector<LineSeries> series = {};
+  std::vector<Reference> references = {};
+  int width = 760;  // px before the page scales it
+  int height = 360;
+
+  // Throws std::logic_error when a series' vectors differ in length.
+  std::string svg() const;
+};
+
+}  // namespace riffle

@@ -1,0 +1,114 @@
+#include "riffle/run/config.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/file.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+
+void Config::describe(Fields& fields) {
+  fields.add("stream.uri", stream, "where the pictures come from");
+  fields.add("stream.size", learner.picture_size, "side of the stored pictures, px; 0: that of the views");
+  fields.add("run.seed", learner.seed, "seed of everything random");
+  fields.add("run.device", learner.device, "cpu or cuda");
+  learner.buffer.describe(fields);
+  learner.augment.describe(fields);
+  learner.model.describe(fields);
+  learner.train.describe(fields);
+  checkpoint.describe(fields);
+  metrics.describe(fields);
+}
+
+void Config::validate() const {
+  learner.train.validate();
+  if (checkpoint.every < 0) throw Error("checkpoint.every must not be negative");
+  if (metrics.every < 1) throw Error("metrics.every must be at least 1");
+  if (learner.picture_size < 0) throw Error("stream.size must not be negative");
+}
+
+ConfigBuilder::ConfigBuilder() { config_.describe(fields_); }
+
+namespace {
+
+// Calls use(key, text) for every leaf of a YAML tree, keys joined by dots.
+template <typename Use>
+void for_each_leaf(const YAML::Node& node, const std::string& prefix, const Use& use) {
+  for (const auto& entry : node) {
+    const auto key = prefix + entry.first.as<std::string>();
+    if (entry.second.IsMap()) {
+      for_each_leaf(entry.second, key + '.', use);
+    } else if (entry.second.IsSequence()) {
+      std::vector<std::string> items;
+      for (const auto& item : entry.second) items.push_back(item.as<std::string>());
+      use(key, join(items, ","));
+    } else {
+      use(key, entry.second.IsNull() ? std::string() : entry.second.as<std::string>());
+    }
+  }
+}
+
+}  // namespace
+
+void ConfigBuilder::read_yaml(const std::filesystem::path& path) {
+  const std::string text = read_text(path);
+  try {
+    const YAML::Node root = YAML::Load(text);
+    if (root.IsNull()) return;
+    if (!root.IsMap()) throw Error("it must hold keys and values");
+    for_each_leaf(root, "", [this](const std::string& key, const std::string& value) { set(key, value); });
+  } catch (const YAML::Exception& error) {
+    throw Error(cat(path.string(), ": ", error.what()));
+  } catch (const Error& error) {
+    throw Error(cat(path.string(), ": ", error.what()));
+  }
+}
+
+void ConfigBuilder::set(const std::string& key, const std::string& value) {
+  fields_.set(key, value);
+  given_.insert(key);
+}
+
+void ConfigBuilder::set_assignment(const std::string& assignment) {
+  fields_.set_assignment(assignment);
+  given_.insert(assignment.substr(0, assignment.find('=')));
+}
+
+Config ConfigBuilder::build() const {
+  Config config = config_;
+  if (config.learner.buffer.policy == PolicyKind::none) {
+    if (given_.contains("train.updates") && config.learner.train.updates != 1) {
+      throw Error(cat("without a buffer each batch is used once: --updates ", config.learner.train.updates,
+                      " contradicts --buffer none"));
+    }
+    config.learner.train.updates = 1;
+  }
+  config.validate();
+  return config;
+}
+
+std::string config_yaml(Config config, bool help) {
+  Fields fields;
+  config.describe(fields);
+  std::string yaml;
+  std::string room;
+  for (const auto& field : fields.all()) {
+    const auto dot = field.key.find('.');
+    if (field.key.substr(0, dot) != room) {
+      room = field.key.substr(0, dot);
+      yaml += room + ":\n";
+    }
+    if (help) {
+      yaml += cat("  # ", field.help);
+      if (!field.choices.empty()) yaml += cat(" (", join(field.choices, ", "), ")");
+      yaml += '\n';
+    }
+    YAML::Emitter value;
+    value << field.get();
+    yaml += cat("  ", field.key.substr(dot + 1), ": ", value.c_str(), '\n');
+  }
+  return yaml;
+}
+
+}  // namespace riffle

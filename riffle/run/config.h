@@ -1,0 +1,66 @@
+// The complete configuration of a run: one struct per room, written by YAML files and --set alike.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <span>
+#include <string>
+
+#include "riffle/base/fields.h"
+#include "riffle/train/learner.h"
+
+namespace riffle {
+
+struct CheckpointConfig {
+  std::int64_t every = 0;  // updates; 0: only at the end
+
+  void describe(Fields& fields) {
+    fields.add("checkpoint.every", every, "updates between checkpoints; 0: only at the end");
+  }
+};
+
+struct MetricsConfig {
+  std::int64_t every = 10;  // updates
+
+  void describe(Fields& fields) {
+    fields.add("metrics.every", every, "updates between lines of metrics.jsonl");
+  }
+};
+
+struct Config {
+  std::string stream = "synthetic:";
+  LearnerConfig learner;
+  CheckpointConfig checkpoint;
+  MetricsConfig metrics;
+
+  void describe(Fields& fields);
+  // Throws Error for values that make no sense, alone or together.
+  void validate() const;
+};
+
+// A Config that is being put together: defaults, then files, then assignments; each later one wins.
+class ConfigBuilder {
+ public:
+  ConfigBuilder();
+  ConfigBuilder(const ConfigBuilder&) = delete;
+  ConfigBuilder& operator=(const ConfigBuilder&) = delete;
+
+  // Nested or dotted keys: "train: {batch: 64}" and "train.batch: 64" are the same. Throws Error naming file and key.
+  void read_yaml(const std::filesystem::path& path);
+  void set(const std::string& key, const std::string& value);
+  void set_assignment(const std::string& assignment);  // "key=value"
+
+  const Fields& fields() const { return fields_; }
+  // The finished, validated configuration.
+  Config build() const;
+
+ private:
+  Config config_;
+  Fields fields_;
+  std::set<std::string> given_;
+};
+
+// All keys with their values, as YAML that read_yaml takes back; with `help`, each key's meaning as a comment.
+std::string config_yaml(Config config, bool help = false);
+
+}  // namespace riffle

@@ -1,0 +1,120 @@
+#include "riffle/run/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "riffle/base/error.h"
+#include "riffle/base/file.h"
+#include "riffle/run/run_folder.h"
+
+namespace riffle {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class ConfigTest : public testing::Test {
+ protected:
+  ConfigTest() { fs::remove_all(folder_); }
+  ~ConfigTest() override { fs::remove_all(folder_); }
+
+  fs::path yaml(const std::string& text) {
+    write_atomically(folder_ / "config.yaml", text);
+    return folder_ / "config.yaml";
+  }
+  std::string refusal(const std::string& text) {
+    try {
+      ConfigBuilder builder;
+      builder.read_yaml(yaml(text));
+      builder.build();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+
+  fs::path folder_ = fs::path(testing::TempDir()) /
+                     ("riffle_config_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+};
+
+TEST_F(ConfigTest, AssignmentsWinOverFilesAndFilesOverDefaults) {
+  ConfigBuilder builder;
+  builder.read_yaml(yaml("train:\n  batch: 32\n  lr: 0.1\nbuffer.policy: fifo\n"));
+  builder.set_assignment("train.batch=64");
+  const Config config = builder.build();
+  EXPECT_EQ(config.learner.train.batch, 64);
+  EXPECT_EQ(config.learner.train.lr, 0.1);
+  EXPECT_EQ(config.learner.buffer.policy, PolicyKind::fifo);
+  EXPECT_EQ(config.learner.train.momentum, 0.9);
+}
+
+TEST_F(ConfigTest, WhatIsPrintedReadsBackTheSame) {
+  ConfigBuilder builder;
+  builder.set("stream.uri", "folder:/a b: c?order=time");
+  builder.set("train.lr", "0.003");
+  const std::string printed = config_yaml(builder.build());
+  ConfigBuilder again;
+  again.read_yaml(yaml(printed));
+  EXPECT_EQ(config_yaml(again.build()), printed);
+  EXPECT_EQ(again.build().stream, "folder:/a b: c?order=time");
+}
+
+TEST_F(ConfigTest, HelpNamesEveryKeyAndStillReadsBack) {
+  const std::string printed = config_yaml(Config(), true);
+  EXPECT_THAT(printed, HasSubstr("# updates per stream batch"));
+  ConfigBuilder builder;
+  builder.read_yaml(yaml(printed));
+}
+
+TEST_F(ConfigTest, AnUnknownKeyNamesTheFileAndTheNearestKey) {
+  const auto message = refusal("train: {bacth: 3}");
+  EXPECT_THAT(message, HasSubstr("config.yaml"));
+  EXPECT_THAT(message, HasSubstr("did you mean 'train.batch'?"));
+}
+
+TEST_F(ConfigTest, BrokenFilesAreRefusedInOneLine) {
+  for (const char* text : {"train: [", "just a word", "train: {batch: many}", "? [a, b] : c"}) {
+    const auto message = refusal(text);
+    EXPECT_THAT(message, HasSubstr("config.yaml")) << text;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << text;
+  }
+  EXPECT_THROW(ConfigBuilder().read_yaml(folder_ / "absent.yaml"), Error);
+}
+
+TEST_F(ConfigTest, WithoutABufferEachBatchIsUsedOnce) {
+  ConfigBuilder builder;
+  builder.set("buffer.policy", "none");
+  EXPECT_EQ(builder.build().learner.train.updates, 1);
+  builder.set("train.updates", "5");
+  EXPECT_THROW(builder.build(), Error);
+}
+
+TEST_F(ConfigTest, ValuesOutOfRangeAreRefused) {
+  for (const char* assignment : {"train.batch=1", "train.lr=0", "train.momentum=1", "train.max_updates=0",
+                                 "metrics.every=0", "checkpoint.every=-1", "train.updates=0"}) {
+    ConfigBuilder builder;
+    builder.set_assignment(assignment);
+    EXPECT_THROW(builder.build(), Error) << assignment;
+  }
+}
+
+TEST_F(ConfigTest, ARunFolderKeepsItsConfigurationAndIsNeverOverwritten) {
+  ConfigBuilder builder;
+  builder.set("train.batch", "48");
+  RunFolder::create(folder_, builder.build());
+  EXPECT_EQ(RunFolder::open(folder_).config().learner.train.batch, 48);
+  EXPECT_THROW(RunFolder::create(folder_, builder.build()), Error);
+  EXPECT_THROW(RunFolder::open(folder_ / "absent"), Error);
+}
+
+TEST_F(ConfigTest, TheLatestCheckpointIsTheOneOfTheLargestUpdate) {
+  const auto folder = RunFolder::create(folder_, ConfigBuilder().build());
+  EXPECT_FALSE(folder.latest_checkpoint());
+  for (const std::int64_t update : {900, 10000, 1}) write_atomically(folder.checkpoint(update), "x");
+  EXPECT_EQ(folder.latest_checkpoint(), folder.checkpoint(10000));
+}
+
+}  // namespace
+}  // namespace riffle

@@ -1,0 +1,75 @@
+#include "riffle/run/training.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "riffle/base/error.h"
+#include "riffle/base/log.h"
+#include "riffle/base/text.h"
+#include "riffle/run/checkpoint.h"
+#include "riffle/run/metrics.h"
+#include "riffle/stream/stream.h"
+
+namespace riffle {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string progress_line(const UpdateReport& report, const Config& config, const ReplayBuffer& buffer,
+                          double seconds) {
+  const auto& train = config.learner.train;
+  const double rate = static_cast<double>(report.update) / seconds;
+  return cat("update ", report.update, '/', train.max_updates, "  loss ", fixed(report.loss, 4), "  std ",
+             fixed(report.std, 3), "  ", fixed(rate * static_cast<double>(train.batch), 0), " images/s  same-clip ",
+             fixed(100 * report.same_clip_pairs, 1), " %  buffer ", buffer.size(), '/', buffer.capacity(), "  ",
+             duration_text(static_cast<double>(train.max_updates - report.update) / rate), " left");
+}
+
+}  // namespace
+
+TrainingResult train(const Config& config, const RunFolder& folder) {
+  const auto stream = open_stream(config.stream);
+  Learner learner(config.learner, *stream);
+  MetricsFile metrics(folder.metrics());
+  TrainingResult result;
+
+  log_info(cat("run ", folder.path().string(), ": filling a buffer of ", learner.buffer().capacity(), " from ",
+               config.stream));
+  Clock::time_point start;  // of training, when the buffer is full
+  while (const auto report = learner.advance()) {
+    if (report->update == 1) start = Clock::now();
+    const double seconds = seconds_since(start);
+    result.updates = report->update;
+    result.samples_seen = report->samples_seen;
+    result.loss = report->loss;
+    if (report->update % config.metrics.every == 0) {
+      metrics.write({{"update", report->update},
+                     {"samples_seen", report->samples_seen},
+                     {"loss", report->loss},
+                     {"std", report->std},
+                     {"lr", report->lr},
+                     {"same_clip_pairs", report->same_clip_pairs},
+                     {"buffer_size", learner.buffer().size()},
+                     {"buffer_clips", learner.buffer().distinct_clips()},
+                     {"seconds", seconds}});
+    }
+    if (seconds > 0 && report->update > 1) {
+      result.images_per_s =
+          static_cast<double>((report->update - 1) * config.learner.train.batch) / seconds;
+      show_progress(progress_line(*report, config, learner.buffer(), seconds));
+    }
+    if (config.checkpoint.every > 0 && report->update % config.checkpoint.every == 0) {
+      save_checkpoint(folder.checkpoint(report->update), learner, report->update);
+    }
+  }
+  finish_progress();
+  save_checkpoint(folder.checkpoint(result.updates), learner, result.updates);
+  result.skipped = stream->skipped();
+  return result;
+}
+
+}  // namespace riffle

@@ -1,0 +1,35 @@
+// A folder of pictures as a stream.
+//
+//   folder:PATH?order=name&label=dir&seed=0&size=0&threads=N
+//
+//   order     name: by path. time: by time of last change, then path.
+//             shuffle: in an order drawn from the seed
+//   label     dir: the name of the folder just below PATH that holds the picture, nothing for
+//             pictures in PATH itself. none: no labels
+//   seed      of the shuffled order
+//   size      the short side that pictures will be brought to: a JPEG far larger is decoded at a
+//             reduced scale, never below it (faster). 0: full size
+//   threads   that decode ahead of the reader; 0: none. By default one per core. They change
+//             nothing but the speed
+//
+// Files ending in .jpg, .jpeg or .png in any case, at any depth, through symbolic links too (a
+// folder reached twice is read once); names that begin with a dot are left out. Which files there
+// are is settled when the stream is opened.
+//
+// Files that cannot be read or decoded are skipped and counted; a folder in which none can be is an
+// Error from next(). Every picture stands alone (kNoClip). The position names the last file read,
+// not its number: the stream goes on behind it even when files were added or removed in between,
+// also in shuffled order, where a file's place depends on its path and the seed alone.
+#pragma once
+
+#include <memory>
+
+#include "riffle/stream/stream.h"
+#include "riffle/stream/uri.h"
+
+namespace riffle {
+
+// Refuses options it does not know. Throws Error when the folder is missing or holds no picture.
+std::unique_ptr<Stream> open_folder(Uri& uri);
+
+}  // namespace riffle

@@ -1,0 +1,30 @@
+// How correlated the samples of a batch are: measured from their clips, and expected from how alike
+// neighbours are.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace riffle {
+
+// The share of all pairs of a batch that come from one clip. A sample without a clip (kNoClip)
+// shares one with nobody. Between 0 and 1; 0 for fewer than two samples. Costs a sort.
+double same_clip_share(std::span<const std::int64_t> clips);
+
+// The probability that a random pair among n consecutive samples is correlated, when neighbours are
+// with probability p and samples k apart with probability p^k:
+//
+//   2 / (n (n - 1)) * sum over k from 1 to n - 1 of (n - k) p^k
+//
+// in closed form, accurate for every p in [0, 1]. The sum and its closed form correct two slips of
+// the printed equation (exponent j - 1 for j - i, b p / (1 - p) for b / (1 - p)). 0 for n < 2.
+//
+// With n = b this is a batch taken straight from the stream; with n = B a batch drawn from a FIFO
+// buffer of B samples, and close to (b / B) of the former when both are large.
+double pair_correlation(std::int64_t n, double p);
+
+// As above for a MinRed buffer of `capacity` samples, in which dropping the redundant has lowered
+// the probability that neighbours are correlated from p to eta * p.
+double minred_pair_correlation(std::int64_t capacity, double p, double eta);
+
+}  // namespace riffle

@@ -1,0 +1,38 @@
+// Layer-wise adaptive rate scaling (You et al., 2017) with momentum, for linear probes:
+//   g = gradient * trust * |w| / |gradient|  (as it is where either norm is zero);  m = momentum *
+//   m + g;  w = w - lr * m
+// No weight decay and no clipping of the rate.
+#pragma once
+
+#include <vector>
+
+#include "riffle/model/state.h"
+
+namespace riffle {
+
+struct LarsOptions {
+  double trust = 0.001;
+  double momentum = 0.9;
+};
+
+// Every parameter must have a gradient when step() is called. Norms stay on the parameters' device.
+// Not thread-safe.
+class Lars {
+ public:
+  Lars(NamedTensors parameters, LarsOptions options);
+  explicit Lars(NamedTensors parameters) : Lars(std::move(parameters), LarsOptions()) {}
+
+  void step(double lr);
+  void zero_grad();
+
+  // Momenta by the parameters' names, as Sgd's.
+  NamedTensors state() const;
+  void load_state(const NamedTensors& state);
+
+ private:
+  NamedTensors parameters_;
+  NamedTensors momenta_;
+  LarsOptions options_;
+};
+
+}  // namespace riffle

@@ -1,0 +1,140 @@
+#include "riffle/train/learner.h"
+
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "riffle/base/error.h"
+#include "riffle/stream/stream.h"
+
+namespace riffle {
+namespace {
+
+LearnerConfig tiny(PolicyKind policy) {
+  LearnerConfig config;
+  config.model.arch = Arch::resnet10;
+  config.model.stem = Stem::stride2;
+  config.model.width = 4;
+  config.model.projector_hidden = 16;
+  config.model.projector_out = 16;
+  config.model.predictor_hidden = 8;
+  config.augment.size = 16;
+  config.augment.blur = 0;
+  config.buffer.policy = policy;
+  config.buffer.capacity = "32";
+  config.train.batch = 8;
+  config.train.updates = 3;
+  config.train.max_updates = 12;
+  config.train.threads = 1;
+  config.train.warm_features = 2;
+  config.seed = 5;
+  return config;
+}
+
+std::vector<UpdateReport> run(Learner& learner) {
+  std::vector<UpdateReport> reports;
+  while (auto report = learner.advance()) reports.push_back(*report);
+  return reports;
+}
+
+std::vector<UpdateReport> run(const LearnerConfig& config, const std::string& uri) {
+  const auto stream = open_stream(uri);
+  Learner learner(config, *stream);
+  return run(learner);
+}
+
+constexpr const char* kStream = "synthetic:?frames=6&size=16&seed=1";
+
+class LearnerPolicies : public testing::TestWithParam<PolicyKind> {};
+INSTANTIATE_TEST_SUITE_P(All, LearnerPolicies,
+                         testing::Values(PolicyKind::fifo, PolicyKind::reservoir,
+                                         PolicyKind::minred));
+
+TEST_P(LearnerPolicies, TrainingStartsWhenTheBufferIsFullThenMakesKUpdatesABatch) {
+  const auto reports = run(tiny(GetParam()), kStream);
+  ASSERT_EQ(reports.size(), 12u);
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    EXPECT_EQ(reports[i].update, static_cast<std::int64_t>(i) + 1);
+    EXPECT_EQ(reports[i].samples_seen, 32 + 8 * static_cast<std::int64_t>(i / 3));
+    EXPECT_TRUE(std::isfinite(reports[i].loss));
+    EXPECT_GT(reports[i].std, 0);
+  }
+}
+
+TEST_P(LearnerPolicies, TheSameSeedGivesTheSameRunAndAnotherSeedAnother) {
+  auto config = tiny(GetParam());
+  const auto first = run(config, kStream);
+  const auto second = run(config, kStream);
+  for (std::size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].loss, second[i].loss);
+  config.seed = 6;
+  EXPECT_NE(run(config, kStream).back().loss, first.back().loss);
+}
+
+TEST(Learner, WithoutABufferEveryBatchIsTheNextOfTheStreamUsedOnce) {
+  const auto reports = run(tiny(PolicyKind::none), "synthetic:?frames=8&size=16");
+  ASSERT_EQ(reports.size(), 12u);
+  for (const auto& report : reports) {
+    EXPECT_EQ(report.samples_seen, 8 * report.update);
+    EXPECT_EQ(report.same_clip_pairs, 1) << "a batch of 8 is one clip of 8 frames";
+  }
+}
+
+TEST(Learner, ABufferMakesBatchesLessAlike) {
+  const auto reports = run(tiny(PolicyKind::fifo), "synthetic:?frames=8&size=16");
+  double mean = 0;
+  for (const auto& report : reports)
+    mean += report.same_clip_pairs / static_cast<double>(reports.size());
+  EXPECT_LT(mean, 0.5);
+  EXPECT_GT(mean, 0);
+}
+
+TEST(Learner, TheRunEndsWithTheStream) {
+  const auto reports = run(tiny(PolicyKind::fifo), "synthetic:?frames=6&size=16&samples=45");
+  EXPECT_EQ(reports.size(), 6u) << "32 fill the buffer, one batch of 8 follows, 5 are too few";
+}
+
+TEST(Learner, AStreamTooShortForTheBufferIsAnErrorThatSaysSo) {
+  try {
+    run(tiny(PolicyKind::fifo), "synthetic:?size=16&samples=20");
+    FAIL() << "should have thrown";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("before the buffer of 32 was full"));
+  }
+}
+
+TEST(Learner, FeaturesOnArrivalTrackEveryNewSampleOnceWarm) {
+  auto config = tiny(PolicyKind::minred);
+  config.train.max_updates = 30;
+  const auto tracked_share = [&] {
+    const auto stream = open_stream(kStream);
+    Learner learner(config, *stream);
+    run(learner);
+    return learner.buffer().stats().tracked_share;
+  };
+  const double on_draw = tracked_share();
+  config.buffer.features = FeatureTime::arrival;
+  EXPECT_GT(tracked_share(), on_draw);
+}
+
+TEST(Learner, ALossThatIsNoLongerFiniteStopsTheRunNamingTheUpdate) {
+  auto config = tiny(PolicyKind::fifo);
+  config.train.lr = 1e30;
+  config.train.max_updates = 50;
+  try {
+    run(config, kStream);
+    FAIL() << "should have thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::failure);
+    EXPECT_THAT(error.what(), testing::HasSubstr("the loss of update"));
+  }
+}
+
+TEST(Learner, AnUnknownDeviceIsRefused) {
+  auto config = tiny(PolicyKind::fifo);
+  config.device = "gpu";
+  EXPECT_THROW(run(config, kStream), Error);
+}
+
+}  // namespace
+}  // namespace riffle

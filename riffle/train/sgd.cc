@@ -1,0 +1,87 @@
+#include "riffle/train/sgd.h"
+
+#include <unordered_set>
+
+#include <torch/torch.h>
+
+#include "riffle/base/text.h"
+
+namespace riffle {
+namespace {
+
+// The fused update walks through memory, so a gradient must lie there in the order of its
+// parameter. Autograd arranges that as a rule; this is for the exceptions.
+torch::Tensor laid_out_like(const torch::Tensor& parameter, const torch::Tensor& gradient) {
+  if (gradient.strides() == parameter.strides()) return gradient;
+  return torch::empty_like(parameter).copy_(gradient);
+}
+
+}  // namespace
+
+Sgd::Sgd(Objective& objective, const TrainConfig& config)
+    : momentum_(config.momentum), weight_decay_(config.weight_decay) {
+  std::unordered_set<const void*> predictor;
+  for (const torch::Tensor& parameter : objective.predictor_parameters()) {
+    predictor.insert(parameter.unsafeGetTensorImpl());
+  }
+  for (const auto& item : objective.named_parameters()) {
+    const bool predicts = predictor.contains(item.value().unsafeGetTensorImpl());
+    Group& group = groups_[predicts ? kPredictor : kScheduled];
+    group.names.push_back(item.key());
+    group.parameters.push_back(item.value());
+  }
+}
+
+void Sgd::step(double lr, double predictor_lr) {
+  update(groups_[kScheduled], lr);
+  update(groups_[kPredictor], predictor_lr);
+}
+
+void Sgd::update(Group& group, double lr) {
+  if (group.parameters.empty()) return;
+  const torch::NoGradGuard no_gradient;
+  if (group.momenta.empty()) momenta();
+  std::vector<torch::Tensor> gradients;
+  gradients.reserve(group.parameters.size());
+  for (std::size_t i = 0; i < group.parameters.size(); ++i) {
+    const torch::Tensor& gradient = group.parameters[i].grad();
+    if (!gradient.defined()) {
+      throw std::logic_error(cat("parameter '", group.names[i], "' has no gradient"));
+    }
+    gradients.push_back(laid_out_like(group.parameters[i], gradient));
+  }
+  // Momenta start at zero, so the first step is like the others. Without momentum the operation
+  // takes no buffers.
+  const at::TensorList momenta_used = momentum_ == 0.0 ? at::TensorList() : group.momenta;
+  at::_fused_sgd_(group.parameters, gradients, momenta_used, weight_decay_, momentum_, lr,
+                  /*dampening=*/0.0, /*nesterov=*/false, /*maximize=*/false,
+                  /*is_first_step=*/false);
+  for (torch::Tensor& parameter : group.parameters) parameter.mutable_grad().reset();
+}
+
+NamedTensors Sgd::momenta() {
+  const torch::NoGradGuard no_gradient;
+  NamedTensors named;
+  for (Group& group : groups_) {
+    for (std::size_t i = 0; i < group.names.size(); ++i) {
+      if (i == group.momenta.size()) {
+        group.momenta.push_back(torch::zeros_like(group.parameters[i]));
+      }
+      named.emplace_back(group.names[i], group.momenta[i]);
+    }
+  }
+  return named;
+}
+
+NamedTensors Sgd::state() {
+  NamedTensors state = momenta();
+  for (auto& [name, momentum] : state) {
+    momentum = momentum.to(torch::kCPU, momentum.scalar_type(), /*non_blocking=*/false,
+                           /*copy=*/true);
+  }
+  return state;
+}
+
+void Sgd::load_state(const NamedTensors& state) { copy_named(state, momenta(), "the optimiser"); }
+
+}  // namespace riffle

@@ -1,0 +1,47 @@
+// Stochastic gradient descent with momentum and weight decay, as torch defines it:
+//   g = gradient + weight_decay * w;  m = momentum * m + g;  w = w - lr * m
+// in one fused pass over all parameters.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "riffle/model/objective.h"
+#include "riffle/model/state.h"
+#include "riffle/train/train_config.h"
+
+namespace riffle {
+
+// Updates the parameters of one objective, which may move to another device before the first step
+// or load_state(), not after. The objective must outlive it. Not thread-safe.
+class Sgd {
+ public:
+  Sgd(Objective& objective, const TrainConfig& config);
+
+  // One update from the gradients that backward() left, at one learning rate for the predictor's
+  // parameters and another for the rest. Drops the gradients, so that the next backward() need not
+  // add to them.
+  void step(double lr, double predictor_lr);
+
+  // The momentum of each parameter, by the parameter's name. state() copies to the CPU;
+  // load_state() throws Error for names or shapes that are not the parameters'.
+  NamedTensors state();
+  void load_state(const NamedTensors& state);
+
+ private:
+  struct Group {
+    std::vector<std::string> names;
+    std::vector<torch::Tensor> parameters;
+    std::vector<torch::Tensor> momenta;  // made when first needed
+  };
+  void update(Group& group, double lr);
+  NamedTensors momenta();
+
+  enum { kScheduled, kPredictor };
+  std::array<Group, 2> groups_;
+  double momentum_;
+  double weight_decay_;
+};
+
+}  // namespace riffle

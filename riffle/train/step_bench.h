@@ -1,0 +1,44 @@
+// How fast one update is: forward, backward and SGD on given views.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <torch/types.h>
+
+#include "riffle/model/model_config.h"
+#include "riffle/train/sgd.h"
+
+namespace riffle {
+
+struct StepBenchResult {
+  std::int64_t steps = 0;
+  double seconds_per_step = 0.0;  // of the middle step
+  double images_per_s = 0.0;      // pictures, each of which gives two views
+};
+
+// A model with random views, kept between rounds so that rounds can alternate with something else
+// on a noisy machine.
+class StepBench {
+ public:
+  StepBench(const ModelConfig& model, std::int64_t batch, std::int64_t size, torch::Device device);
+
+  // Updates for about `seconds`, at least one. The first round of all should be thrown away.
+  StepBenchResult round(double seconds);
+
+ private:
+  void step();
+
+  std::int64_t batch_;
+  torch::Device device_;
+  std::shared_ptr<Objective> objective_;
+  Sgd optimizer_;
+  torch::Tensor view1_;
+  torch::Tensor view2_;
+};
+
+// One round after a warm-up of a few steps, with `threads` threads.
+StepBenchResult bench_step(const ModelConfig& model, std::int64_t batch, std::int64_t size,
+                           int threads, double seconds, torch::Device device);
+
+}  // namespace riffle
