@@ -22,9 +22,9 @@ endforeach()
 separate_arguments(riffle_torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
 target_compile_options(riffle_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${riffle_torch_flags}>)
 
-# CUDA code is built when the LibTorch found has CUDA.
+# CUDA code is built when the LibTorch found has CUDA, unless RIFFLE_WITH_CUDA is off.
 set(RIFFLE_CUDA OFF)
-if(TARGET torch_cuda)
+if(RIFFLE_WITH_CUDA AND TARGET torch_cuda)
   set(RIFFLE_CUDA ON)
   if(NOT CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES native)

@@ -16,7 +16,7 @@ void BufferConfig::describe(Fields& fields) {
              "samples kept (65536), or memory for the whole buffer (8GiB, 500MB)");
   fields.add(
       "buffer.storage", storage, {{"raw", Storage::raw}, {"jpeg", Storage::jpeg}},
-      "how pictures are kept; jpeg takes about a tenth of the memory and decodes at each draw");
+      "how pictures are kept; jpeg takes about an eighth of the memory and decodes at each draw");
   fields.add(
       "buffer.memory", memory,
       {{"host", BufferMemory::host}, {"pinned", BufferMemory::pinned}, {"gpu", BufferMemory::gpu}},

@@ -12,7 +12,7 @@
 namespace riffle {
 namespace {
 
-constexpr int kQualityStep = 15;
+constexpr int kQualityStep = 10;
 
 std::vector<std::byte> encode_to_fit(const Picture& picture, int quality, std::size_t limit) {
   while (true) {
@@ -31,7 +31,7 @@ std::vector<std::byte> encode_to_fit(const Picture& picture, int quality, std::s
 
 std::int64_t JpegStore::cell_bytes(int picture_size) {
   const std::int64_t raw = std::int64_t{3} * picture_size * picture_size;
-  return (raw / 10 + 1024 + 63) / 64 * 64;
+  return (raw / 8 + 1024 + 63) / 64 * 64;
 }
 
 JpegStore::JpegStore(std::int64_t slots, int picture_size, int quality)

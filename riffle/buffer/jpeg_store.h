@@ -1,7 +1,7 @@
 // Pictures as JPEG, for buffers too large for memory otherwise. Lossy; get() decodes, on all of
 // LibTorch's threads.
 //
-// Every slot has a cell of the same size (a tenth of the raw picture and 1 KiB), so memory is
+// Every slot has a cell of the same size (an eighth of the raw picture and 1 KiB), so memory is
 // bounded whatever comes: a picture that is larger at the quality asked for is encoded at the
 // highest lower one, of a fixed ladder, at which it fits.
 #pragma once

@@ -26,7 +26,7 @@ namespace {
 constexpr auto kUnknown = std::numeric_limits<std::uint64_t>::max();
 
 // Far more than fits anywhere, and small enough that byte counts cannot overflow.
-constexpr std::int64_t kMostSamples = std::int64_t{1} << 32;
+constexpr std::int64_t kMostSamples = std::int64_t{1} << 30;
 
 // Lists, hash tables and the policy's records, for each slot, beside SlotInfo.
 constexpr std::uint64_t kBookkeeping = 160;

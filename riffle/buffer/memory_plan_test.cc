@@ -50,13 +50,13 @@ TEST(MemoryPlan, WithoutAPolicyOneBatchIsEnough) {
   EXPECT_EQ(plan_memory(config_of(PolicyKind::none, "1000"), 24, 32, 64, at::kCPU).capacity, 24);
 }
 
-TEST(MemoryPlan, JpegTakesAboutATenth) {
+TEST(MemoryPlan, JpegTakesAboutAnEighth) {
   auto config = config_of(PolicyKind::fifo, "65536");
   const auto raw = plan_memory(config, 256, 224, 0, at::kCPU);
   config.storage = Storage::jpeg;
   const auto jpeg = plan_memory(config, 256, 224, 0, at::kCPU);
-  EXPECT_LT(jpeg.pictures, raw.pictures / 9);
-  EXPECT_GT(jpeg.pictures, raw.pictures / 11);
+  EXPECT_LT(jpeg.pictures, raw.pictures / 7);
+  EXPECT_GT(jpeg.pictures, raw.pictures / 9);
 }
 
 TEST(MemoryPlan, BytesGiveTheLargestBufferThatFitsThem) {

@@ -152,19 +152,24 @@ void NearestIndex::erase(std::span<const std::int64_t> slots) {
 }
 
 std::vector<std::int64_t> NearestIndex::take_most_redundant(std::int64_t n) {
-  check();
   if (n < 0 || n > size_) throw std::logic_error(cat("take ", n, " of ", size_, " rows"));
-  if (n == 0) return {};
+  if (n == 0) return check(), std::vector<std::int64_t>();
   std::vector<std::int64_t> changed;
   changed.reserve(pending_.size());
   for (const std::int64_t slot : pending_) {
-    is_pending_[slot] = 0;
     if (changed_[slot] != 0) changed.push_back(slot);
   }
-  pending_.clear();
   std::sort(changed.begin(), changed.end(),
             [this](std::int64_t a, std::int64_t b) { return changed_[a] < changed_[b]; });
-  const std::vector<std::int64_t> taken = take(changed, n);
+  std::vector<std::int64_t> taken;
+  try {
+    taken = take(changed, n);
+  } catch (const Refused& refusal) {
+    // The order of changes was not what it seemed: all of them are looked at again next time.
+    report(refusal.slot);
+  }
+  for (const std::int64_t slot : pending_) is_pending_[slot] = 0;
+  pending_.clear();
   for (const std::int64_t slot : taken) changed_[slot] = 0;
   size_ -= n;
   return taken;
@@ -172,22 +177,20 @@ std::vector<std::int64_t> NearestIndex::take_most_redundant(std::int64_t n) {
 
 void NearestIndex::check() {
   const std::int64_t slot = refused();
-  if (slot < 0) return;
+  if (slot >= 0) report(slot);
+}
+
+void NearestIndex::report(std::int64_t slot) {
+  resync();
   size_ = std::count_if(changed_.begin(), changed_.end(), [](auto change) { return change != 0; });
   refuse_feature(slot);
 }
 
-bool NearestIndex::contains(std::int64_t slot) {
-  check();
+bool NearestIndex::contains(std::int64_t slot) const {
   if (slot < 0 || slot >= config_.slots) {
     throw std::logic_error(cat("slot ", slot, " of an index of ", config_.slots, " slots"));
   }
   return changed_[slot] != 0;
-}
-
-std::int64_t NearestIndex::size() {
-  check();
-  return size_;
 }
 
 at::Tensor NearestIndex::nearest_distances() {

@@ -87,8 +87,8 @@ class NearestIndex {
   // size().
   std::vector<std::int64_t> take_most_redundant(std::int64_t n);
 
-  bool contains(std::int64_t slot);
-  std::int64_t size();
+  bool contains(std::int64_t slot) const;
+  std::int64_t size() const { return size_; }
   // Throws the refusal of an earlier set or blend, if it has not been thrown yet.
   void check();
 
@@ -109,6 +109,9 @@ class NearestIndex {
 
  protected:
   explicit NearestIndex(const NearestIndexConfig& config);
+  struct Refused {
+    std::int64_t slot;
+  };
   [[noreturn]] static void refuse_feature(std::int64_t slot);
   at::ScalarType stored_type() const;
   bool is_pending(std::int64_t slot) const { return is_pending_[slot] != 0; }
@@ -136,11 +139,14 @@ class NearestIndex {
   virtual void write(std::span<const std::int64_t> slots, std::span<const std::uint64_t> ages,
                      const at::Tensor& features, double momentum, std::uint64_t first) = 0;
   virtual void forget(std::span<const std::int64_t> slots) = 0;
-  // `changed`: rows that changed since the last call, in order of their change.
+  // `changed`: rows that changed since the last call, in order of their change. Throws Refused,
+  // having taken nothing, after a refusal.
   virtual std::vector<std::int64_t> take(std::span<const std::int64_t> changed, std::int64_t n) = 0;
   // A slot refused by a write that was only queued, or -1. After a refusal it brings changed_ and
   // ages_ up to date.
   virtual std::int64_t refused() { return -1; }
+  // After a refusal: brings changed_ and ages_ up to date with the device.
+  virtual void resync() {}
   // restore() replaced changed_, ages_ and lists_; these are the rows, in the storage type, on the
   // CPU.
   virtual void replace(const at::Tensor& rows) = 0;
@@ -150,6 +156,7 @@ class NearestIndex {
   void write_checked(std::span<const std::int64_t> slots, std::span<const std::uint64_t> ages,
                      const at::Tensor& features, double momentum);
   void check_slots(std::span<const std::int64_t> slots);
+  [[noreturn]] void report(std::int64_t slot);
 
   std::int64_t size_ = 0;
   std::uint64_t changes_ = 0;

@@ -115,7 +115,7 @@ TEST(ReplayBuffer, DrawsAreDistinctUniformAndRepeatable) {
     for (const Slot slot : draw.slots) ++counts[static_cast<std::size_t>(slot)];
     ++firsts[static_cast<std::size_t>(draw.slots[0])];
     Random again(7, Purpose("sample"), static_cast<std::uint64_t>(i));
-    if (i == 0) EXPECT_EQ(buffer.sample(kTaken, again).slots, draw.slots);
+    ASSERT_EQ(buffer.sample(kTaken, again).slots, draw.slots);
   }
   for (std::size_t i = 0; i < 20; ++i) {
     EXPECT_NEAR(counts[i], kDraws * 0.25, 4.5 * std::sqrt(kDraws * 0.25 * 0.75)) << i;
@@ -364,7 +364,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"minred_newer", PolicyKind::minred, Storage::raw, 0, TieRule::newer},
                     Case{"minred_draw_limit", PolicyKind::minred, Storage::raw, 3},
                     Case{"minred_jpeg", PolicyKind::minred, Storage::jpeg}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace riffle

@@ -9,6 +9,7 @@
 #include <torch/torch.h>
 
 #include "riffle/base/error.h"
+#include "riffle/base/log.h"
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/embedding.h"
@@ -18,6 +19,10 @@ namespace riffle {
 namespace {
 
 constexpr std::int64_t kBlockRows = 8192;
+// A LARS step changes weights by lr x trust of their length. The first weights are a hundredth of
+// what unit-length features need, so the sum of these steps must reach about ln(100) with
+// momentum's factor of ten on top.
+constexpr double kLeastGrowth = 1.0;
 // A channel that varies less than this, on features of unit length, is constant but for rounding.
 constexpr double kLeastStd = 1e-6;
 
@@ -71,6 +76,11 @@ LinearClassifier fit_lars(const EpochFeatures& features, const at::Tensor& class
   const std::int64_t batch = std::min(recipe.batch, count);
   const std::int64_t steps_per_epoch = (count + batch - 1) / batch;
   const auto steps = static_cast<double>(steps_per_epoch * recipe.epochs);
+  if (recipe.lr * recipe.trust * steps < kLeastGrowth) {
+    log_warning(cat("probe recipe '", recipe.name, "' makes only ", steps, " steps on ", count,
+                    " training pictures: LARS will not get far from its first weights; ",
+                    "the recipe 'cached' suits small sets"));
+  }
   std::int64_t step = 0;
   for (std::int64_t epoch = 0; epoch < recipe.epochs; ++epoch) {
     const at::Tensor rows = unit_length(features(epoch));

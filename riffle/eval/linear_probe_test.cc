@@ -29,9 +29,12 @@ TopAccuracy accuracy(const Clusters& train, const Clusters& val, std::int64_t cl
   return top_accuracy(fit(train, classes, recipe).scores(unit_length(val.features)), val.classes);
 }
 
+// Without crops, and with batches so small that a small set makes as many steps as LARS needs to
+// grow the weights.
 LinearRecipe plain(const char* name) {
   LinearRecipe recipe = linear_recipe(name);
   recipe.random_crops = false;
+  recipe.batch = 32;
   return recipe;
 }
 
@@ -81,8 +84,8 @@ TEST_P(Recipes, GiveTheSameForAnyThreadCount) {
 
 INSTANTIATE_TEST_SUITE_P(All, Recipes,
                          testing::Values("imagenet", "inaturalist", "full-imagenet", "cached"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& recipe) {
+                           std::string name = recipe.param;
                            std::erase(name, '-');
                            return name;
                          });
@@ -225,9 +228,10 @@ TEST_F(LarsParity, WeightsAfterWholeBatchStepsAreThoseOfAnIndependentImplementat
 }
 
 TEST_F(LarsParity, AccuracyAgreesWithinHalfAPointWhateverTheOrderOfBatches) {
-  const auto train = make_clusters(8000, 64, 20, 3.5f, 1, 1);
-  const auto val = make_clusters(4000, 64, 20, 3.5f, 1, 2);
-  const auto recipe = plain("full-imagenet");
+  const auto train = make_clusters(4000, 32, 10, 3.0f, 1, 1);
+  const auto val = make_clusters(4000, 32, 10, 3.0f, 1, 2);
+  auto recipe = plain("full-imagenet");
+  recipe.batch = 100;
   const auto rows = unit_length(val.features);
   const auto ours = top_accuracy(fit(train, 20, recipe).scores(rows), val.classes);
   const auto theirs = top_accuracy(reference(train, 20, recipe).scores(rows), val.classes);

@@ -126,7 +126,16 @@ TEST(ClassLabels, NamesAndCountsLabelsThatTrainingLacks) {
   EXPECT_THAT(error_of([] { class_labels({"a", "a"}, {"a"}); }), HasSubstr("only 'a'"));
 }
 
-TEST(Probe, OfAnUntrainedNetworkIsAboveChanceAndDeterministic) {
+TEST(Probe, OfAnUntrainedNetworkFindsWhatIsEasy) {
+  GreyStream train(256, true);
+  GreyStream val(100, true);
+  const auto result =
+      probe(*small_model(), collect(train, 0, 32), collect(val, 0, 32), linear_recipe("cached"));
+  EXPECT_GT(result.linear_top1, 90);
+  EXPECT_GT(result.knn_top1, 90);
+}
+
+TEST(Probe, GivesTheSameForAnyThreadCount) {
   const auto train = synthetic(11, 400);
   const auto val = synthetic(12, 200);
   const auto model = small_model();
@@ -138,8 +147,6 @@ TEST(Probe, OfAnUntrainedNetworkIsAboveChanceAndDeterministic) {
   EXPECT_EQ(first.linear_top1, second.linear_top1);
   EXPECT_EQ(first.linear_top5, 100);
   EXPECT_EQ(first.knn_top1, second.knn_top1);
-  EXPECT_GT(first.linear_top1, 30);
-  EXPECT_GT(first.knn_top1, 30);
   EXPECT_NEAR(first.standard_error, std::sqrt(first.linear_top1 * (100 - first.linear_top1) / 200),
               1e-9);
   EXPECT_THAT(first.recipe, HasSubstr("400 training pictures"));

@@ -99,7 +99,6 @@ DecodeFailure explain(const JpegErrors& errors) {
     case JERR_SOF_UNSUPPORTED:
     case JERR_BAD_PRECISION:
     case JERR_CONVERSION_NOTIMPL:
-    case JERR_ARITH_NOTIMPL:
       return {"unsupported", errors.message};
     default:
       return {"corrupt", errors.message};

@@ -94,9 +94,13 @@ const float* data_or_null(const torch::Tensor& x) {
   return x.defined() ? x.const_data_ptr<float>() : nullptr;
 }
 
+// [views, channels] each.
 struct Statistics {
-  std::vector<float> mean;     // [views, channels]
-  std::vector<float> inverse;  // 1 / sqrt(variance + epsilon)
+  explicit Statistics(Extent extent)
+      : mean(torch::empty({extent.views, extent.channels})), inverse(torch::empty_like(mean)) {}
+
+  torch::Tensor mean;
+  torch::Tensor inverse;  // 1 / sqrt(variance + epsilon)
 };
 
 // Each view's statistics; the running ones follow them.
@@ -112,7 +116,9 @@ Statistics batch_statistics(const BatchNormTensors& norm, const float* x, Extent
                                    sums.second(chunk));
   });
 
-  Statistics statistics{std::vector<float>(views * channels), std::vector<float>(views * channels)};
+  Statistics statistics(extent);
+  float* means = statistics.mean.data_ptr<float>();
+  float* inverses = statistics.inverse.data_ptr<float>();
   float* running_mean = norm.running_mean.data_ptr<float>();
   float* running_var = norm.running_var.data_ptr<float>();
   const double n = static_cast<double>(rows);
@@ -124,9 +130,8 @@ Statistics batch_statistics(const BatchNormTensors& norm, const float* x, Extent
       const double offset = sum[c] / n;
       const double mean = origin(view)[c] + offset;
       const double variance = std::max(0.0, squares[c] / n - offset * offset);
-      statistics.mean[view * channels + c] = static_cast<float>(mean);
-      statistics.inverse[view * channels + c] =
-          static_cast<float>(1.0 / std::sqrt(variance + norm.epsilon));
+      means[view * channels + c] = static_cast<float>(mean);
+      inverses[view * channels + c] = static_cast<float>(1.0 / std::sqrt(variance + norm.epsilon));
       const auto follow = [&](float& running, double value) {
         running = static_cast<float>((1.0 - norm.momentum) * running + norm.momentum * value);
       };
@@ -156,7 +161,8 @@ torch::Tensor normalised(const BatchNormTensors& norm, const Statistics& statist
   std::vector<float> shift(extent.views * channels);
   for (std::int64_t view = 0; view < extent.views; ++view) {
     const std::int64_t at = view * channels;
-    scale_and_shift(norm, &statistics.mean[at], &statistics.inverse[at], channels, &scale[at],
+    scale_and_shift(norm, statistics.mean.const_data_ptr<float>() + at,
+                    statistics.inverse.const_data_ptr<float>() + at, channels, &scale[at],
                     &shift[at]);
   }
   torch::Tensor y = in_place ? x : torch::empty_like(x);
@@ -188,7 +194,7 @@ class TrainingBatchNorm : public torch::autograd::Function<TrainingBatchNorm> {
     const torch::Tensor y =
         normalised(norm, statistics, from, add, relu, extent, chunks, /*in_place=*/false);
     context->save_for_backward({from, weight.value_or(torch::Tensor()), relu ? y : torch::Tensor(),
-                                torch::tensor(statistics.mean), torch::tensor(statistics.inverse)});
+                                statistics.mean, statistics.inverse});
     context->saved_data["views"] = views;
     context->saved_data["residual"] = residual.has_value();
     context->saved_data["affine"] = bias.has_value();
@@ -278,11 +284,12 @@ torch::Tensor with_running_statistics(const BatchNormTensors& norm, const torch:
   const torch::Tensor from = in_memory_order(x);
   const torch::Tensor add = residual.defined() ? in_memory_order(residual) : residual;
   const Extent extent = Extent::of(from, 1);
-  const float* mean = norm.running_mean.const_data_ptr<float>();
+  Statistics statistics(extent);
+  statistics.mean.copy_(norm.running_mean);
   const float* variance = norm.running_var.const_data_ptr<float>();
-  Statistics statistics{{mean, mean + extent.channels}, std::vector<float>(extent.channels)};
+  float* inverse = statistics.inverse.data_ptr<float>();
   for (std::int64_t c = 0; c < extent.channels; ++c) {
-    statistics.inverse[c] = static_cast<float>(1.0 / std::sqrt(variance[c] + norm.epsilon));
+    inverse[c] = static_cast<float>(1.0 / std::sqrt(variance[c] + norm.epsilon));
   }
   return normalised(norm, statistics, from, add, relu, extent, Chunks(extent), /*in_place=*/true);
 }

@@ -9,6 +9,9 @@ namespace {
 
 constexpr std::int64_t kRows = 4;
 
+// Takes both by value, so that neither load depends on the other and the choice becomes a mask.
+[[gnu::always_inline]] inline float where_positive(float y, float g) { return y > 0 ? g : 0.0f; }
+
 }  // namespace
 
 RIFFLE_CLONES
@@ -73,38 +76,46 @@ void add_gradients(const float* __restrict gy, const float* __restrict y, const 
     const std::int64_t at1 = at0 + channels;
     const std::int64_t at2 = at1 + channels;
     const std::int64_t at3 = at2 + channels;
-    const auto add = [&](std::int64_t i, float g0, float g1, float g2, float g3) {
-      sum[i] += (g0 + g1) + (g2 + g3);
-      products[i] += (g0 * (x[at0 + i] - mean[i]) + g1 * (x[at1 + i] - mean[i])) +
-                     (g2 * (x[at2 + i] - mean[i]) + g3 * (x[at3 + i] - mean[i]));
-    };
     if (!y) {
       for (std::int64_t i = 0; i < channels; ++i) {
-        add(i, gy[at0 + i], gy[at1 + i], gy[at2 + i], gy[at3 + i]);
+        const float g0 = gy[at0 + i];
+        const float g1 = gy[at1 + i];
+        const float g2 = gy[at2 + i];
+        const float g3 = gy[at3 + i];
+        sum[i] += (g0 + g1) + (g2 + g3);
+        products[i] += (g0 * (x[at0 + i] - mean[i]) + g1 * (x[at1 + i] - mean[i])) +
+                       (g2 * (x[at2 + i] - mean[i]) + g3 * (x[at3 + i] - mean[i]));
       }
     } else if (!masked) {
       for (std::int64_t i = 0; i < channels; ++i) {
-        add(i, y[at0 + i] > 0 ? gy[at0 + i] : 0.0f, y[at1 + i] > 0 ? gy[at1 + i] : 0.0f,
-            y[at2 + i] > 0 ? gy[at2 + i] : 0.0f, y[at3 + i] > 0 ? gy[at3 + i] : 0.0f);
+        const float g0 = where_positive(y[at0 + i], gy[at0 + i]);
+        const float g1 = where_positive(y[at1 + i], gy[at1 + i]);
+        const float g2 = where_positive(y[at2 + i], gy[at2 + i]);
+        const float g3 = where_positive(y[at3 + i], gy[at3 + i]);
+        sum[i] += (g0 + g1) + (g2 + g3);
+        products[i] += (g0 * (x[at0 + i] - mean[i]) + g1 * (x[at1 + i] - mean[i])) +
+                       (g2 * (x[at2 + i] - mean[i]) + g3 * (x[at3 + i] - mean[i]));
       }
     } else {
       for (std::int64_t i = 0; i < channels; ++i) {
-        const float g0 = y[at0 + i] > 0 ? gy[at0 + i] : 0.0f;
-        const float g1 = y[at1 + i] > 0 ? gy[at1 + i] : 0.0f;
-        const float g2 = y[at2 + i] > 0 ? gy[at2 + i] : 0.0f;
-        const float g3 = y[at3 + i] > 0 ? gy[at3 + i] : 0.0f;
+        const float g0 = where_positive(y[at0 + i], gy[at0 + i]);
+        const float g1 = where_positive(y[at1 + i], gy[at1 + i]);
+        const float g2 = where_positive(y[at2 + i], gy[at2 + i]);
+        const float g3 = where_positive(y[at3 + i], gy[at3 + i]);
         masked[at0 + i] = g0;
         masked[at1 + i] = g1;
         masked[at2 + i] = g2;
         masked[at3 + i] = g3;
-        add(i, g0, g1, g2, g3);
+        sum[i] += (g0 + g1) + (g2 + g3);
+        products[i] += (g0 * (x[at0 + i] - mean[i]) + g1 * (x[at1 + i] - mean[i])) +
+                       (g2 * (x[at2 + i] - mean[i]) + g3 * (x[at3 + i] - mean[i]));
       }
     }
   }
   for (; row < rows; ++row) {
     for (std::int64_t i = 0; i < channels; ++i) {
       const std::int64_t at = row * channels + i;
-      const float g = !y || y[at] > 0 ? gy[at] : 0.0f;
+      const float g = y ? where_positive(y[at], gy[at]) : gy[at];
       if (masked) masked[at] = g;
       sum[i] += g;
       products[i] += g * (x[at] - mean[i]);
@@ -121,7 +132,7 @@ void apply_gradient(const float* __restrict gy, const float* __restrict y,
     const std::int64_t at = row * channels;
     if (y) {
       for (std::int64_t i = 0; i < channels; ++i) {
-        const float g = y[at + i] > 0 ? gy[at + i] : 0.0f;
+        const float g = where_positive(y[at + i], gy[at + i]);
         gx[at + i] = a[i] * g + (b[i] * (x[at + i] - mean[i]) + c[i]);
       }
     } else {

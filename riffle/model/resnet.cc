@@ -38,14 +38,15 @@ class BasicBlock : public ResidualBlock {
  public:
   static constexpr std::int64_t kExpansion = 1;
 
-  BasicBlock(const Init& init, std::int64_t in, std::int64_t width, std::int64_t stride)
+  BasicBlock(const Init& init, double gamma, std::int64_t in, std::int64_t width,
+             std::int64_t stride)
       : conv1_(register_module("conv1",
                                std::make_shared<Conv>(init.at("conv1"), in, width, 3, stride))),
         bn1_(register_module("bn1", std::make_shared<BatchNorm>(width))),
         conv2_(
             register_module("conv2", std::make_shared<Conv>(init.at("conv2"), width, width, 3, 1))),
         bn2_(register_module("bn2",
-                             std::make_shared<BatchNorm>(width, BatchNorm::Options{.gamma = 0.0}))),
+                             std::make_shared<BatchNorm>(width, BatchNorm::Options{.gamma = gamma}))),
         shortcut_(shortcut_if_needed(init, in, width, stride)) {
     if (shortcut_) register_module("downsample", shortcut_);
   }
@@ -68,7 +69,8 @@ class Bottleneck : public ResidualBlock {
  public:
   static constexpr std::int64_t kExpansion = 4;
 
-  Bottleneck(const Init& init, std::int64_t in, std::int64_t width, std::int64_t stride)
+  Bottleneck(const Init& init, double gamma, std::int64_t in, std::int64_t width,
+             std::int64_t stride)
       : conv1_(register_module("conv1", std::make_shared<Conv>(init.at("conv1"), in, width, 1, 1))),
         bn1_(register_module("bn1", std::make_shared<BatchNorm>(width))),
         conv2_(register_module("conv2",
@@ -77,7 +79,7 @@ class Bottleneck : public ResidualBlock {
         conv3_(register_module(
             "conv3", std::make_shared<Conv>(init.at("conv3"), width, width * kExpansion, 1, 1))),
         bn3_(register_module("bn3", std::make_shared<BatchNorm>(width * kExpansion,
-                                                                BatchNorm::Options{.gamma = 0.0}))),
+                                                                BatchNorm::Options{.gamma = gamma}))),
         shortcut_(shortcut_if_needed(init, in, width * kExpansion, stride)) {
     if (shortcut_) register_module("downsample", shortcut_);
   }
@@ -119,10 +121,11 @@ Layout layout_of(Arch arch) {
   throw std::logic_error("an architecture without a layout");
 }
 
-std::shared_ptr<ResidualBlock> make_block(const Layout& layout, const Init& init, std::int64_t in,
-                                          std::int64_t width, std::int64_t stride) {
-  if (layout.bottleneck) return std::make_shared<Bottleneck>(init, in, width, stride);
-  return std::make_shared<BasicBlock>(init, in, width, stride);
+std::shared_ptr<ResidualBlock> make_block(const Layout& layout, const Init& init, double gamma,
+                                          std::int64_t in, std::int64_t width,
+                                          std::int64_t stride) {
+  if (layout.bottleneck) return std::make_shared<Bottleneck>(init, gamma, in, width, stride);
+  return std::make_shared<BasicBlock>(init, gamma, in, width, stride);
 }
 
 }  // namespace
@@ -147,7 +150,7 @@ ResNet::ResNet(const ModelConfig& config, const Init& init)
       const std::int64_t stride = i > 0 && j == 0 ? 2 : 1;
       const std::string name = cat(j);
       blocks_.push_back(stage->register_module(
-          name, make_block(layout, init.at(stage_name).at(name), in, width, stride)));
+          name, make_block(layout, init.at(stage_name).at(name), config.residual_gamma, in, width, stride)));
       in = width * (layout.bottleneck ? Bottleneck::kExpansion : BasicBlock::kExpansion);
     }
   }

@@ -11,7 +11,7 @@ namespace {
 // Ranges of what varies between clips. Lengths are in half sides of the picture.
 constexpr float kObjectCycles[] = {1.0f, 1.3f};
 constexpr float kBackgroundCycles[] = {1.3f, 1.7f};
-constexpr float kObjectSize[] = {0.6f, 0.8f};
+constexpr float kObjectSize[] = {0.5f, 0.65f};
 constexpr float kZoom = 0.1f;
 constexpr float kMoveAmplitude[] = {0.05f, 0.2f};
 constexpr float kMoveCycles[] = {0.25f, 1.0f};
@@ -23,14 +23,11 @@ constexpr float kColourSpread = 0.03f;
 constexpr float kNoise = 0.035f;
 
 // The dark and the light tone, the same for all clips but for kColourSpread. Object and background
-// have the same mean, grey: seen from afar all pictures look alike, and only a texture tells one
-// clip from another. The tones of the object lie on the axis from blue to yellow, those of the
-// background from green to purple.
-struct Tones {
-  std::array<float, 3> dark, light;
-};
-constexpr Tones kObjectTones = {{0.20f, 0.22f, 0.48f}, {0.80f, 0.78f, 0.52f}};
-constexpr Tones kBackgroundTones = {{0.15f, 0.40f, 0.15f}, {0.85f, 0.60f, 0.85f}};
+// have the same mean: seen from afar all pictures look alike, and neither a colour nor a silhouette
+// tells one clip from another. With free colours, or an object that stands out from its background,
+// a learner takes those for the content and no texture.
+constexpr float kObjectTones[] = {0.15f, 0.85f};
+constexpr float kBackgroundTones[] = {0.3f, 0.7f};
 
 // Half the width of the soft edge between two tones, as a share of the texture's values: about a
 // pixel at 32 px.
@@ -219,8 +216,8 @@ TextureMap map_around(float x, float y, float angle, float scale) {
 float draw(Random& random, const float (&range)[2]) { return random.uniform(range[0], range[1]); }
 float draw_around_zero(Random& random, float reach) { return random.uniform(-reach, reach); }
 
-Surface draw_surface(Random& random, Texture texture, const float (&cycles)[2], const Tones& tones,
-                     std::uint64_t fewest_arms) {
+Surface draw_surface(Random& random, Texture texture, const float (&cycles)[2],
+                     const float (&tones)[2], std::uint64_t fewest_arms) {
   Surface surface{};
   surface.texture = texture;
   surface.cycles = draw(random, cycles);
@@ -230,8 +227,8 @@ Surface draw_surface(Random& random, Texture texture, const float (&cycles)[2], 
   surface.phase_w = random.uniform();
   surface.arms = static_cast<float>(fewest_arms + random.below(3));
   for (std::size_t channel = 0; channel < 3; ++channel) {
-    surface.dark[channel] = tones.dark[channel] + draw_around_zero(random, kColourSpread);
-    surface.light[channel] = tones.light[channel] + draw_around_zero(random, kColourSpread);
+    surface.dark[channel] = tones[0] + draw_around_zero(random, kColourSpread);
+    surface.light[channel] = tones[1] + draw_around_zero(random, kColourSpread);
   }
   return surface;
 }

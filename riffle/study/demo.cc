@@ -21,6 +21,7 @@ void set_small_network(ConfigBuilder& builder) {
   builder.set("model.arch", "resnet10");
   builder.set("model.stem", "stride2");
   builder.set("model.width", "16");
+  builder.set("model.residual_gamma", "1");
   builder.set("model.projector_hidden", "128");
   builder.set("model.projector_out", "128");
   builder.set("model.predictor_hidden", "32");
