@@ -1,6 +1,7 @@
 // The sub-commands of riffle: each adds itself to the program, with its options, help and example.
 //
-// A command throws riffle::Error; main() turns that into one line on standard error and the exit code.
+// A command throws riffle::Error; main() turns that into one line on standard error and the exit
+// code.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -20,7 +20,9 @@ ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<FlagForKey>& flags
     flags_.push_back(std::move(given));
   }
   command.add_option("--config", file_, "YAML file with configuration keys")->option_text("FILE");
-  command.add_option("--set", assignments_, "Any configuration key, repeatable (riffle config lists them)")
+  command
+      .add_option("--set", assignments_,
+                  "Any configuration key, repeatable (riffle config lists them)")
       ->option_text("KEY=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -1,11 +1,13 @@
-// Command-line flags that write configuration keys, with --config FILE and --set key=value for all the others.
+// Command-line flags that write configuration keys, with --config FILE and --set key=value for all
+// the others.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <CLI/CLI.hpp>
 
 #include "riffle/run/config.h"
 
@@ -18,7 +20,8 @@ struct FlagForKey {
 
 class ConfigFlags {
  public:
-  // Adds --config, --set and the given flags to a command, each with its key's meaning and default as help.
+  // Adds --config, --set and the given flags to a command, each with its key's meaning and default
+  // as help.
   ConfigFlags(CLI::App& command, const std::vector<FlagForKey>& flags);
 
   // Defaults, then the file, then flags, then --set. Throws Error as ConfigBuilder does.

@@ -1,8 +1,9 @@
 #include <chrono>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "apps/riffle/commands.h"
+#include <nlohmann/json.hpp>
+
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/study/demo.h"
@@ -16,8 +17,8 @@ struct DemoCommand {
   bool json = false;
 };
 
-nlohmann::ordered_json demo_json(const DemoOptions& options, const Comparison& comparison, const std::string& report,
-                                 double seconds) {
+nlohmann::ordered_json demo_json(const DemoOptions& options, const Comparison& comparison,
+                                 const std::string& report, double seconds) {
   nlohmann::ordered_json modes = nlohmann::ordered_json::array();
   for (const auto& mode : comparison.modes) {
     std::vector<double> linear_runs;
@@ -37,7 +38,8 @@ nlohmann::ordered_json demo_json(const DemoOptions& options, const Comparison& c
   }
   return {{"seed", options.seed},
           {"untrained",
-           {{"linear_top1", comparison.untrained.linear_top1}, {"knn_top1", comparison.untrained.knn_top1}}},
+           {{"linear_top1", comparison.untrained.linear_top1},
+            {"knn_top1", comparison.untrained.knn_top1}}},
           {"modes", modes},
           {"recipe", comparison.untrained.recipe},
           {"verdict", demo_verdict(comparison)},
@@ -48,10 +50,12 @@ nlohmann::ordered_json demo_json(const DemoOptions& options, const Comparison& c
 void run_demo(const DemoCommand& options) {
   const auto start = std::chrono::steady_clock::now();
   const ComparisonPlan plan = demo_plan(options.demo);
-  log_info(cat("riffle demo: ", plan.modes.size(), " ways to learn from one stream of clips, ", plan.repeats,
-               " runs each of ", plan.modes.front().config.learner.train.max_updates, " updates"));
+  log_info(cat("riffle demo: ", plan.modes.size(), " ways to learn from one stream of clips, ",
+               plan.repeats, " runs each of ", plan.modes.front().config.learner.train.max_updates,
+               " updates"));
   const Comparison comparison = compare(plan);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::string report = options.out + "/report.html";
   write_demo_page(report, comparison, plan, seconds);
   if (options.json) {
@@ -65,12 +69,17 @@ void run_demo(const DemoCommand& options) {
 }  // namespace
 
 void add_demo_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("demo", "The paper's claim on the embedded stream, in minutes on a CPU");
+  CLI::App* command =
+      app.add_subcommand("demo", "The paper's claim on the embedded stream, in minutes on a CPU");
   const auto options = std::make_shared<DemoCommand>();
-  command->add_option("--seed", options->demo.seed, "Seed of streams and weights")->option_text("[0]");
+  command->add_option("--seed", options->demo.seed, "Seed of streams and weights")
+      ->option_text("[0]");
   command->add_option("--out", options->out, "Folder for report.html")->option_text("[demo]");
-  command->add_option("--threads", options->demo.threads, "Cores to use; 0: all")->option_text("[0]");
-  command->add_option("--set", options->demo.assignments, "Change a configuration key in every mode, repeatable")
+  command->add_option("--threads", options->demo.threads, "Cores to use; 0: all")
+      ->option_text("[0]");
+  command
+      ->add_option("--set", options->demo.assignments,
+                   "Change a configuration key in every mode, repeatable")
       ->option_text("KEY=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

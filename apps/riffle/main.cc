@@ -1,16 +1,18 @@
-// The program: finds the sub-command, and turns whatever goes wrong into one clear line and an exit code.
+// The program: finds the sub-command, and turns whatever goes wrong into one clear line and an exit
+// code.
 
-#include <c10/util/Exception.h>
-#include <torch/version.h>
-
-#include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
 #include <string>
 
 #include "apps/riffle/commands.h"
+#include <CLI/CLI.hpp>
+#include <c10/util/Exception.h>
+#include <torch/version.h>
+
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
+#include "riffle/base/memory.h"
 
 namespace riffle {
 namespace {
@@ -65,16 +67,20 @@ int run(int argc, char** argv) {
 }  // namespace riffle
 
 int main(int argc, char** argv) {
+  riffle::keep_freed_memory();
   try {
     return riffle::run(argc, argv);
   } catch (const riffle::Error& error) {
     return riffle::complain(error.what(), error.exit_code());
   } catch (const c10::OutOfMemoryError&) {
-    return riffle::complain("out of memory; a smaller --batch, --size or --capacity needs less", riffle::kFailed);
+    return riffle::complain("out of memory; a smaller --batch, --size or --capacity needs less",
+                            riffle::kFailed);
   } catch (const c10::Error& error) {
-    return riffle::complain(std::string("LibTorch failed: ") + error.what_without_backtrace(), riffle::kFailed);
+    return riffle::complain(std::string("LibTorch failed: ") + error.what_without_backtrace(),
+                            riffle::kFailed);
   } catch (const std::bad_alloc&) {
-    return riffle::complain("out of memory; a smaller --batch, --size or --capacity needs less", riffle::kFailed);
+    return riffle::complain("out of memory; a smaller --batch, --size or --capacity needs less",
+                            riffle::kFailed);
   } catch (const std::exception& error) {
     return riffle::complain(std::string("unexpected failure: ") + error.what(), riffle::kFailed);
   }

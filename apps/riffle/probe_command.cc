@@ -1,7 +1,8 @@
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "apps/riffle/commands.h"
+#include <nlohmann/json.hpp>
+
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
@@ -29,12 +30,14 @@ LabelledPictures read_labelled(const std::string& uri, std::int64_t samples, int
 }
 
 nlohmann::ordered_json accuracies(const ProbeResult& result) {
-  return {{"linear_top1", result.linear_top1}, {"linear_top5", result.linear_top5}, {"knn_top1", result.knn_top1}};
+  return {{"linear_top1", result.linear_top1},
+          {"linear_top5", result.linear_top5},
+          {"knn_top1", result.knn_top1}};
 }
 
 void print_row(const std::string& name, const ProbeResult& result) {
-  std::cout << name << "  linear top-1 " << fixed(result.linear_top1, 1) << " %  top-5 " << fixed(result.linear_top5, 1)
-            << " %  k-NN " << fixed(result.knn_top1, 1) << " %\n";
+  std::cout << name << "  linear top-1 " << fixed(result.linear_top1, 1) << " %  top-5 "
+            << fixed(result.linear_top5, 1) << " %  k-NN " << fixed(result.knn_top1, 1) << " %\n";
 }
 
 void run_probe(const ProbeCommand& options) {
@@ -52,7 +55,8 @@ void run_probe(const ProbeCommand& options) {
   const int size = static_cast<int>(config.learner.stored_size());
   const auto train = read_labelled(options.train, options.samples, size);
   const auto val = read_labelled(options.val, options.samples, size);
-  log_info(cat("probing ", checkpoint.string(), " on ", train.labels.size(), " + ", val.labels.size(), " pictures"));
+  log_info(cat("probing ", checkpoint.string(), " on ", train.labels.size(), " + ",
+               val.labels.size(), " pictures"));
 
   const ProbeResult result = probe(*trained, train, val, recipe);
   const ProbeResult baseline = probe(*untrained, train, val, recipe);
@@ -72,16 +76,27 @@ void run_probe(const ProbeCommand& options) {
 }  // namespace
 
 void add_probe_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("probe", "Linear and k-NN accuracy of a run's frozen encoder");
+  CLI::App* command =
+      app.add_subcommand("probe", "Linear and k-NN accuracy of a run's frozen encoder");
   const auto options = std::make_shared<ProbeCommand>();
   command->add_option("RUN", options->run, "Run folder")->required();
-  command->add_option("--train", options->train, "Labelled stream to fit the probes on")->required()->option_text("URI");
-  command->add_option("--val", options->val, "Labelled stream to measure on")->required()->option_text("URI");
-  command->add_option("--recipe", options->recipe, "How the linear probe is trained: " + recipe_names())
+  command->add_option("--train", options->train, "Labelled stream to fit the probes on")
+      ->required()
+      ->option_text("URI");
+  command->add_option("--val", options->val, "Labelled stream to measure on")
+      ->required()
+      ->option_text("URI");
+  command
+      ->add_option("--recipe", options->recipe,
+                   "How the linear probe is trained: " + recipe_names())
       ->option_text("[cached]");
-  command->add_option("--checkpoint", options->checkpoint, "Checkpoint file; the latest of the run without")
+  command
+      ->add_option("--checkpoint", options->checkpoint,
+                   "Checkpoint file; the latest of the run without")
       ->option_text("FILE");
-  command->add_option("--samples", options->samples, "At most so many of each stream; 0: all (they must end)")
+  command
+      ->add_option("--samples", options->samples,
+                   "At most so many of each stream; 0: all (they must end)")
       ->option_text("[0]");
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(

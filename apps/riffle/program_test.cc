@@ -1,14 +1,14 @@
 // The program as a user meets it: exit codes, one-line complaints, JSON, files left behind.
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
 #include <array>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
 
 namespace riffle {
 namespace {
@@ -33,15 +33,17 @@ class ProgramTest : public testing::Test {
   // Runs the program in the test's own folder.
   Outcome riffle(const std::string& arguments) const {
     const fs::path errors = folder_ / "stderr.txt";
-    const std::string command =
-        "cd '" + folder_.string() + "' && '" RIFFLE_PROGRAM "' " + arguments + " 2>'" + errors.string() + "'";
+    const std::string command = "cd '" + folder_.string() + "' && '" RIFFLE_PROGRAM "' " +
+                                arguments + " 2>'" + errors.string() + "'";
     Outcome outcome;
     FILE* pipe = popen(command.c_str(), "r");
     std::array<char, 4096> chunk;
-    while (const auto got = std::fread(chunk.data(), 1, chunk.size(), pipe)) outcome.out.append(chunk.data(), got);
+    while (const auto got = std::fread(chunk.data(), 1, chunk.size(), pipe))
+      outcome.out.append(chunk.data(), got);
     outcome.exit_code = WEXITSTATUS(pclose(pipe));
     FILE* file = std::fopen(errors.c_str(), "r");
-    while (const auto got = std::fread(chunk.data(), 1, chunk.size(), file)) outcome.err.append(chunk.data(), got);
+    while (const auto got = std::fread(chunk.data(), 1, chunk.size(), file))
+      outcome.err.append(chunk.data(), got);
     std::fclose(file);
     return outcome;
   }
@@ -56,7 +58,8 @@ class ProgramTest : public testing::Test {
   }
 
   fs::path folder_ = fs::path(testing::TempDir()) /
-                     ("riffle_program_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+                     ("riffle_program_" +
+                      std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
 const std::string kTiny =
@@ -66,7 +69,8 @@ const std::string kTiny =
 
 TEST_F(ProgramTest, EveryCommandHasHelpThatEndsWithAnExample) {
   EXPECT_EQ(riffle("--help").exit_code, 0);
-  for (const char* command : {"demo", "train", "probe", "stream", "config", "bench step", "bench minred"}) {
+  for (const char* command :
+       {"demo", "train", "probe", "stream", "config", "bench step", "bench minred"}) {
     const auto outcome = riffle(std::string(command) + " --help");
     EXPECT_EQ(outcome.exit_code, 0) << command;
     EXPECT_THAT(outcome.out, HasSubstr("Example")) << command;
@@ -101,7 +105,8 @@ TEST_F(ProgramTest, TrainThenProbeGivesAccuraciesBesideTheUntrainedNetwork) {
   const auto result = nlohmann::json::parse(trained.out);
   EXPECT_EQ(result["updates"], 20);
   EXPECT_EQ(result["samples_seen"], 32 + 9 * 8);
-  for (const char* key : {"run", "loss", "images_per_s", "skipped"}) EXPECT_TRUE(result.contains(key)) << key;
+  for (const char* key : {"run", "loss", "images_per_s", "skipped"})
+    EXPECT_TRUE(result.contains(key)) << key;
   EXPECT_TRUE(fs::exists(folder_ / "run/config.yaml"));
   EXPECT_TRUE(fs::exists(folder_ / "run/metrics.jsonl"));
   EXPECT_TRUE(fs::exists(folder_ / "run/checkpoints/update-000000020.safetensors"));
@@ -122,13 +127,15 @@ TEST_F(ProgramTest, TrainThenProbeGivesAccuraciesBesideTheUntrainedNetwork) {
 }
 
 TEST_F(ProgramTest, ConfigPrintsWhatTrainReads) {
-  const auto printed = riffle("config > my.yaml && '" RIFFLE_PROGRAM "' train --config my.yaml --run run " + kTiny);
+  const auto printed =
+      riffle("config > my.yaml && '" RIFFLE_PROGRAM "' train --config my.yaml --run run " + kTiny);
   EXPECT_EQ(printed.exit_code, 0) << printed.err;
   EXPECT_THAT(riffle("config run").out, HasSubstr("batch: 8"));
 }
 
 TEST_F(ProgramTest, StreamLeavesAContactSheetAndItsFigures) {
-  const auto outcome = riffle("stream 'synthetic:?frames=8' --samples 200 --sheet sheet.png --json");
+  const auto outcome =
+      riffle("stream 'synthetic:?frames=8' --samples 200 --sheet sheet.png --json");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto figures = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(figures["samples"], 200);
@@ -140,18 +147,21 @@ TEST_F(ProgramTest, StreamLeavesAContactSheetAndItsFigures) {
 }
 
 TEST_F(ProgramTest, AShortDemoComparesAllModesAndWritesItsPage) {
-  const auto outcome = riffle("demo --json --out page --set train.max_updates=12 --set model.width=4");
+  const auto outcome =
+      riffle("demo --json --out page --set train.max_updates=12 --set model.width=4");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto result = nlohmann::json::parse(outcome.out);
   std::vector<std::string> modes;
   for (const auto& mode : result["modes"]) {
     modes.push_back(mode["mode"]);
     EXPECT_EQ(mode["updates"], 12);
-    for (const char* key : {"linear_top1", "knn_top1", "same_clip_pairs", "clips_in_buffer", "seconds"}) {
+    for (const char* key :
+         {"linear_top1", "knn_top1", "same_clip_pairs", "clips_in_buffer", "seconds"}) {
       EXPECT_TRUE(mode.contains(key)) << key;
     }
   }
-  EXPECT_THAT(modes, testing::ElementsAre("conventional", "fifo", "reservoir", "minred", "decorrelated"));
+  EXPECT_THAT(modes,
+              testing::ElementsAre("conventional", "fifo", "reservoir", "minred", "decorrelated"));
   EXPECT_TRUE(result["untrained"].contains("linear_top1"));
   EXPECT_TRUE(fs::exists(folder_ / result["report"].get<std::string>()));
 }

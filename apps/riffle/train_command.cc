@@ -1,8 +1,9 @@
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "apps/riffle/commands.h"
 #include "apps/riffle/config_flags.h"
+#include <nlohmann/json.hpp>
+
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/run/training.h"
@@ -11,15 +12,23 @@ namespace riffle {
 namespace {
 
 const std::vector<FlagForKey> kFlags = {
-    {"--stream", "stream.uri"},        {"--buffer", "buffer.policy"},
-    {"--capacity", "buffer.capacity"}, {"--features", "buffer.features"},
-    {"--tie", "buffer.tie"},           {"--updates", "train.updates"},
+    {"--stream", "stream.uri"},
+    {"--buffer", "buffer.policy"},
+    {"--capacity", "buffer.capacity"},
+    {"--features", "buffer.features"},
+    {"--tie", "buffer.tie"},
+    {"--updates", "train.updates"},
     {"--max-updates", "train.max_updates"},
-    {"--batch", "train.batch"},        {"--size", "augment.size"},
-    {"--arch", "model.arch"},          {"--stem", "model.stem"},
-    {"--width", "model.width"},        {"--lr", "train.lr"},
-    {"--schedule", "train.schedule"},  {"--seed", "run.seed"},
-    {"--device", "run.device"},        {"--threads", "train.threads"},
+    {"--batch", "train.batch"},
+    {"--size", "augment.size"},
+    {"--arch", "model.arch"},
+    {"--stem", "model.stem"},
+    {"--width", "model.width"},
+    {"--lr", "train.lr"},
+    {"--schedule", "train.schedule"},
+    {"--seed", "run.seed"},
+    {"--device", "run.device"},
+    {"--threads", "train.threads"},
 };
 
 struct TrainOptions {
@@ -53,7 +62,8 @@ void run_train(const TrainOptions& options) {
 void add_train_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Learn from a stream");
   const auto options = std::make_shared<TrainOptions>(*command);
-  command->add_option("--run", options->run, "Folder of the run; made, and must not hold one already")
+  command
+      ->add_option("--run", options->run, "Folder of the run; made, and must not hold one already")
       ->required()
       ->option_text("DIR");
   command->add_flag("--json", options->json, "Print the result as one JSON object");

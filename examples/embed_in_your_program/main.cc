@@ -1,10 +1,11 @@
-// A robot's own program with riffle inside: its camera is a Stream, the learner trains on what the buffer keeps.
+// A robot's own program with riffle inside: its camera is a Stream, the learner trains on what the
+// buffer keeps.
+
+#include <iostream>
 
 #include <riffle/base/error.h>
 #include <riffle/stream/stream.h>
 #include <riffle/train/learner.h>
-
-#include <iostream>
 
 // Stands for the robot's camera: whatever gives pictures is a stream.
 class Camera : public riffle::Stream {

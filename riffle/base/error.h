@@ -1,7 +1,8 @@
 // The one exception type that riffle throws for anything a user can cause or meet.
 //
-// A message is one line, names the file, value or key at fault and says what would be valid. The program prints it and
-// exits 2 for bad input or usage, 1 for a failure at run time (a full disk, a lost device).
+// A message is one line, names the file, value or key at fault and says what would be valid. The
+// program prints it and exits 2 for bad input or usage, 1 for a failure at run time (a full disk, a
+// lost device).
 #pragma once
 
 #include <stdexcept>

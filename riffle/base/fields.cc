@@ -25,17 +25,26 @@ void Fields::push(Field field) {
 }
 
 void Fields::add(const std::string& key, bool& value, const std::string& help) {
-  push({key, help, {"true", "false"}, [&value] { return value ? "true" : "false"; },
+  push({key,
+        help,
+        {"true", "false"},
+        [&value] { return value ? "true" : "false"; },
         [&value, key](const std::string& text) { value = parse_bool(text, key); }});
 }
 
 void Fields::add(const std::string& key, std::int64_t& value, const std::string& help) {
-  push({key, help, {}, [&value] { return std::to_string(value); },
+  push({key,
+        help,
+        {},
+        [&value] { return std::to_string(value); },
         [&value, key](const std::string& text) { value = parse_integer(text, key); }});
 }
 
 void Fields::add(const std::string& key, std::uint64_t& value, const std::string& help) {
-  push({key, help, {}, [&value] { return std::to_string(value); },
+  push({key,
+        help,
+        {},
+        [&value] { return std::to_string(value); },
         [&value, key](const std::string& text) {
           const std::int64_t number = parse_integer(text, key);
           if (number < 0) throw Error(cat(key, " must not be negative, but is ", text));
@@ -44,17 +53,26 @@ void Fields::add(const std::string& key, std::uint64_t& value, const std::string
 }
 
 void Fields::add(const std::string& key, double& value, const std::string& help) {
-  push({key, help, {}, [&value] { return shortest(value); },
+  push({key,
+        help,
+        {},
+        [&value] { return shortest(value); },
         [&value, key](const std::string& text) { value = parse_number(text, key); }});
 }
 
 void Fields::add(const std::string& key, std::string& value, const std::string& help) {
-  push({key, help, {}, [&value] { return value; },
+  push({key,
+        help,
+        {},
+        [&value] { return value; },
         [&value](const std::string& text) { value = text; }});
 }
 
 void Fields::add(const std::string& key, std::vector<std::string>& value, const std::string& help) {
-  push({key, help, {}, [&value] { return join(value, ","); },
+  push({key,
+        help,
+        {},
+        [&value] { return join(value, ","); },
         [&value](const std::string& text) {
           value = text.empty() ? std::vector<std::string>() : split(text, ',');
         }});

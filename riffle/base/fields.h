@@ -1,14 +1,16 @@
 // The keys of a configuration, by name.
 //
-// A room's configuration is a plain struct with its defaults in the header and one function that names its fields:
+// A room's configuration is a plain struct with its defaults in the header and one function that
+// names its fields:
 //
 //   struct BufferConfig {
 //     std::int64_t capacity = 65536;
 //     void describe(Fields& fields) { fields.add("buffer.capacity", capacity, "samples kept"); }
 //   };
 //
-// Fields writes the same keys from YAML and from `--set key=value`, prints them all, and refuses an unknown key by naming
-// the nearest valid one. It holds references: the struct must outlive it and stay where it is.
+// Fields writes the same keys from YAML and from `--set key=value`, prints them all, and refuses an
+// unknown key by naming the nearest valid one. It holds references: the struct must outlive it and
+// stay where it is.
 #pragma once
 
 #include <cstdint>

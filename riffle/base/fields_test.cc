@@ -24,7 +24,8 @@ struct Settings {
     fields.add("room.on", on, "whether");
     fields.add("room.name", name, "who");
     fields.add("room.list", list, "which");
-    fields.add("room.colour", colour, {{"red", Colour::red}, {"green", Colour::green}}, "what colour");
+    fields.add("room.colour", colour, {{"red", Colour::red}, {"green", Colour::green}},
+               "what colour");
   }
 };
 
@@ -46,8 +47,8 @@ class FieldsTest : public testing::Test {
 };
 
 TEST_F(FieldsTest, EveryKindOfValueIsSetAndPrintedBack) {
-  for (const char* assignment : {"room.count=7", "room.rate=1e-05", "room.on=false", "room.name=a=b",
-                                 "room.list=p,q", "room.colour=green"}) {
+  for (const char* assignment : {"room.count=7", "room.rate=1e-05", "room.on=false",
+                                 "room.name=a=b", "room.list=p,q", "room.colour=green"}) {
     fields_.set_assignment(assignment);
     const std::string text = assignment;
     const auto equals = text.find('=');
@@ -58,7 +59,9 @@ TEST_F(FieldsTest, EveryKindOfValueIsSetAndPrintedBack) {
   EXPECT_THAT(settings_.list, testing::ElementsAre("p", "q"));
 }
 
-TEST_F(FieldsTest, ANumberPrintsAsTheShortestTextThatReadsBack) { EXPECT_EQ(fields_.get("room.rate"), "0.1"); }
+TEST_F(FieldsTest, ANumberPrintsAsTheShortestTextThatReadsBack) {
+  EXPECT_EQ(fields_.get("room.rate"), "0.1");
+}
 
 TEST_F(FieldsTest, AnUnknownKeyNamesTheNearestOne) {
   EXPECT_THAT(refusal("room.cuont=3"), testing::HasSubstr("did you mean 'room.count'?"));

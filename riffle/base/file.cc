@@ -1,12 +1,12 @@
 #include "riffle/base/file.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <sstream>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
@@ -23,7 +23,8 @@ namespace {
 // An open file descriptor, closed on the way out.
 class Descriptor {
  public:
-  Descriptor(const fs::path& path, int flags) : path_(path), fd_(::open(path.c_str(), flags, 0644)) {
+  Descriptor(const fs::path& path, int flags)
+      : path_(path), fd_(::open(path.c_str(), flags, 0644)) {
     if (fd_ < 0) fail("cannot open", path);
   }
   ~Descriptor() {
@@ -87,7 +88,9 @@ void write_atomically(const fs::path& path, std::span<const std::byte> content) 
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) throw Error(cat("cannot make folder ", folder.string(), ": ", error.message()), ErrorKind::failure);
+  if (error)
+    throw Error(cat("cannot make folder ", folder.string(), ": ", error.message()),
+                ErrorKind::failure);
 
   const fs::path temporary = folder / cat('.', path.filename().string(), ".tmp-", ::getpid());
   try {

@@ -14,8 +14,9 @@ namespace riffle {
 std::vector<std::byte> read_bytes(const std::filesystem::path& path);
 std::string read_text(const std::filesystem::path& path);
 
-// Replaces `path` in one step: a temporary file in the same folder, fsync, rename, fsync of the folder. Parent folders
-// are made. Throws Error (kind failure) and leaves the old file untouched when any step fails.
+// Replaces `path` in one step: a temporary file in the same folder, fsync, rename, fsync of the
+// folder. Parent folders are made. Throws Error (kind failure) and leaves the old file untouched
+// when any step fails.
 void write_atomically(const std::filesystem::path& path, std::span<const std::byte> content);
 void write_atomically(const std::filesystem::path& path, std::string_view content);
 

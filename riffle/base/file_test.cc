@@ -1,9 +1,9 @@
 #include "riffle/base/file.h"
 
+#include <filesystem>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <filesystem>
 
 #include "riffle/base/error.h"
 
@@ -20,8 +20,9 @@ class FileTest : public testing::Test {
   }
   ~FileTest() override { fs::remove_all(folder_); }
 
-  fs::path folder_ = fs::path(testing::TempDir()) /
-                     ("riffle_file_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+  fs::path folder_ =
+      fs::path(testing::TempDir()) /
+      ("riffle_file_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
 TEST_F(FileTest, WhatIsWrittenIsRead) {

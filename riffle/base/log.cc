@@ -1,12 +1,12 @@
 #include "riffle/base/log.h"
 
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
 #include <mutex>
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
 
 namespace riffle {
 namespace {
@@ -54,7 +54,9 @@ void set_log_level(LogLevel level) {
   out.logger->set_level(level == LogLevel::debug ? spdlog::level::debug : spdlog::level::info);
 }
 
-void log_debug(const std::string& message) { write(LogLevel::debug, spdlog::level::debug, message); }
+void log_debug(const std::string& message) {
+  write(LogLevel::debug, spdlog::level::debug, message);
+}
 void log_info(const std::string& message) { write(LogLevel::info, spdlog::level::info, message); }
 void log_warning(const std::string& message) {
   write(LogLevel::warnings, spdlog::level::warn, "warning: " + message);

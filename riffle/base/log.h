@@ -1,4 +1,5 @@
-// Lines on standard error for people: what happened, warnings, and one progress line that is rewritten in place.
+// Lines on standard error for people: what happened, warnings, and one progress line that is
+// rewritten in place.
 //
 // Thread-safe. Standard output is left to results (`--json`).
 #pragma once
@@ -15,8 +16,9 @@ void log_info(const std::string& message);
 void log_warning(const std::string& message);
 void log_error(const std::string& message);
 
-// The current state of long work. On a terminal it replaces the previous progress line; elsewhere it is a plain line, at
-// most one every ten seconds. `finish_progress` leaves the last line standing.
+// The current state of long work. On a terminal it replaces the previous progress line; elsewhere
+// it is a plain line, at most one every ten seconds. `finish_progress` leaves the last line
+// standing.
 void show_progress(const std::string& line);
 void finish_progress();
 

@@ -6,7 +6,8 @@ namespace riffle {
 
 void keep_freed_memory() {
   constexpr int kNever = 1 << 30;
-  mallopt(M_MMAP_THRESHOLD, kNever);
+  constexpr int kMostInOldVersions = 32 << 20;
+  if (mallopt(M_MMAP_THRESHOLD, kNever) == 0) mallopt(M_MMAP_THRESHOLD, kMostInOldVersions);
   mallopt(M_TRIM_THRESHOLD, kNever);
 }
 

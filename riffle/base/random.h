@@ -1,8 +1,9 @@
-// Counter-based random numbers: a draw is a pure function of (seed, purpose, position, index of the draw).
+// Counter-based random numbers: a draw is a pure function of (seed, purpose, position, index of the
+// draw).
 //
-// Nothing depends on thread count, timing or what was drawn before elsewhere, so work can be split in any way and a run
-// can go on from any position. The generator is Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
-// 1, 2, 3", 2011). The same numbers can be drawn on a GPU.
+// Nothing depends on thread count, timing or what was drawn before elsewhere, so work can be split
+// in any way and a run can go on from any position. The generator is Philox4x32-10 (Salmon et al.,
+// "Parallel random numbers: as easy as 1, 2, 3", 2011). The same numbers can be drawn on a GPU.
 #pragma once
 
 #include <array>
@@ -39,8 +40,8 @@ class Purpose {
   std::uint32_t hash_ = 2166136261u;  // FNV-1a
 };
 
-// The sequence of draws for one (seed, purpose, position). Cheap to make, one per picture, clip or update. Not shared
-// between threads.
+// The sequence of draws for one (seed, purpose, position). Cheap to make, one per picture, clip or
+// update. Not shared between threads.
 class Random {
  public:
   Random(std::uint64_t seed, Purpose purpose, std::uint64_t position)

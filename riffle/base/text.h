@@ -1,4 +1,5 @@
-// Words for people: joining values into a line, numbers with units, and the nearest of several names.
+// Words for people: joining values into a line, numbers with units, and the nearest of several
+// names.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,8 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
 std::string unknown_name(std::string_view what, std::string_view name,
                          std::span<const std::string> candidates);
 
-// Whole-text conversions. They throw Error, naming `what`, unless all of `text` is a number of that kind.
+// Whole-text conversions. They throw Error, naming `what`, unless all of `text` is a number of that
+// kind.
 std::int64_t parse_integer(std::string_view text, std::string_view what);
 double parse_number(std::string_view text, std::string_view what);
 bool parse_bool(std::string_view text, std::string_view what);

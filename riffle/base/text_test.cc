@@ -38,8 +38,10 @@ TEST(Text, ParsesOnlyWholeNumbers) {
   EXPECT_EQ(parse_integer("-12", "x"), -12);
   EXPECT_DOUBLE_EQ(parse_number("1e-4", "x"), 1e-4);
   EXPECT_TRUE(parse_bool("yes", "x"));
-  for (const char* bad : {"", "12a", " 1", "1.5"}) EXPECT_THROW(parse_integer(bad, "x"), Error) << bad;
-  for (const char* bad : {"", "x", "nan", "inf", "1e999"}) EXPECT_THROW(parse_number(bad, "x"), Error) << bad;
+  for (const char* bad : {"", "12a", " 1", "1.5"})
+    EXPECT_THROW(parse_integer(bad, "x"), Error) << bad;
+  for (const char* bad : {"", "x", "nan", "inf", "1e999"})
+    EXPECT_THROW(parse_number(bad, "x"), Error) << bad;
   EXPECT_THROW(parse_bool("maybe", "x"), Error);
 }
 

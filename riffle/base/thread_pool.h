@@ -7,8 +7,9 @@
 
 namespace riffle {
 
-// Thread-safe; one loop runs at a time, further callers wait. The calling thread works too, so a pool of one thread
-// starts none. Which thread does which turn is not defined: a turn must depend on its index alone.
+// Thread-safe; one loop runs at a time, further callers wait. The calling thread works too, so a
+// pool of one thread starts none. Which thread does which turn is not defined: a turn must depend
+// on its index alone.
 class ThreadPool {
  public:
   // 0 threads: one per core.
@@ -19,8 +20,8 @@ class ThreadPool {
 
   int threads() const;
 
-  // Calls work(i) for i in [0, count) and returns when all are done. The first exception thrown by a turn is rethrown
-  // here; turns not begun by then are dropped.
+  // Calls work(i) for i in [0, count) and returns when all are done. The first exception thrown by
+  // a turn is rethrown here; turns not begun by then are dropped.
   void for_each(std::int64_t count, const std::function<void(std::int64_t)>& work);
 
  private:

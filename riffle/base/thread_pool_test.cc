@@ -1,10 +1,10 @@
 #include "riffle/base/thread_pool.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <stdexcept>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace riffle {
 namespace {

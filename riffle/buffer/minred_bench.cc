@@ -28,7 +28,8 @@ constexpr std::int64_t kFramesPerClip = 64;
 constexpr std::int64_t kFillBlock = 8192;
 constexpr double kMomentum = 0.5;
 constexpr double kSameDistance = 1e-6;
-constexpr std::uint64_t kMostMatrixBytes = 40ull << 30;
+constexpr std::uint64_t kMostMatrixBytesCpu = 4ull << 30;
+constexpr std::uint64_t kMostMatrixBytesGpu = 40ull << 30;
 constexpr float kGone = -std::numeric_limits<float>::infinity();
 
 // Time and memory on a device, at points where all its work is done.
@@ -168,9 +169,10 @@ class Bench {
   MinredBenchResult run() {
     MinredBenchResult result;
     const std::uint64_t count = config_.capacity + config_.batch;
+    const std::uint64_t most = config_.device.is_cuda() ? kMostMatrixBytesGpu : kMostMatrixBytesCpu;
     if (config_.authors_batches == 0) {
       result.authors_skipped = "not asked for";
-    } else if (count * count * 4 > kMostMatrixBytes) {
+    } else if (count * count * 4 > most) {
       result.authors_skipped = cat("a matrix of ", count, " x ", count, " float32 numbers takes ",
                                    bytes_text(count * count * 4));
     }

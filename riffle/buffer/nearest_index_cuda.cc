@@ -126,8 +126,8 @@ class NearestIndexCuda : public NearestIndex {
     const int* word = words.data_ptr<int>();
     NearestIndexStats stats;
     stats.scanned = scanned_;
-    stats.rescanned = static_cast<std::uint64_t>(word[gpu::kRescanned]);
-    stats.examined = static_cast<std::uint64_t>(word[gpu::kExamined]);
+    stats.rescanned = static_cast<std::uint32_t>(word[gpu::kRescanned]);
+    stats.examined = static_cast<std::uint32_t>(word[gpu::kExamined]);
     stats.largest_rounding = std::bit_cast<float>(word[gpu::kRounding]);
     stats.allowed_rounding = rounding_;
     return stats;

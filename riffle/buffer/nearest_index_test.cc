@@ -452,6 +452,58 @@ TEST_P(NearestIndexTest, TellsItsMemoryInAdvance) {
   EXPECT_LT(NearestIndex::bytes(made), full);
 }
 
+// The answer is a function of the history alone, so both devices give the same at sizes where the
+// definition is too slow.
+TEST(NearestIndex, CpuAndGpuTakeTheSameRows) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU here";
+  for (const FeatureType type :
+       {FeatureType::float32, FeatureType::float16, FeatureType::bfloat16}) {
+    NearestIndexConfig config;
+    config.slots = 20000;
+    config.dim = 100;
+    config.type = type;
+    config.neighbours = 4;
+    auto cpu = NearestIndex::create(config);
+    config.device = at::Device(at::kCUDA);
+    auto gpu = NearestIndex::create(config);
+    Random random(7, Purpose("nearest index devices"), 0);
+    const at::Tensor centres = at::empty({500, 100});
+    for (std::int64_t i = 0; i < centres.numel(); ++i) {
+      centres.data_ptr<float>()[i] = random.normal();
+    }
+    const auto change = [&](const Slots& slots) {
+      const auto count = static_cast<std::int64_t>(slots.size());
+      const Ages ages(slots.begin(), slots.end());
+      const at::Tensor features = at::empty({count, 100});
+      float* out = features.data_ptr<float>();
+      for (std::int64_t r = 0; r < count; ++r) {
+        const float* centre = centres.data_ptr<float>() + 100 * random.below(500);
+        // Some are equal.
+        const float scatter = random.chance(0.1f) ? 0.0f : 0.3f;
+        for (int i = 0; i < 100; ++i) *out++ = centre[i] + scatter * random.normal();
+      }
+      cpu->blend(slots, ages, features, 0.5);
+      gpu->blend(slots, ages, features, 0.5);
+    };
+    Slots all(20000);
+    std::iota(all.begin(), all.end(), 0);
+    change(all);
+    EXPECT_TRUE(cpu->rows().equal(gpu->rows().cpu()));
+    for (int round = 0; round < 5; ++round) {
+      ASSERT_EQ(gpu->take_most_redundant(300), cpu->take_most_redundant(300));
+      Slots some;
+      for (std::int64_t slot = round; slot < 20000; slot += 17) some.push_back(slot);
+      change(some);
+    }
+    // What one device saved, the other takes up.
+    const NearestIndex::State of_cpu = cpu->save();
+    cpu->restore(gpu->save());
+    gpu->restore(of_cpu);
+    EXPECT_EQ(gpu->take_most_redundant(300), cpu->take_most_redundant(300));
+    EXPECT_LT(gpu->stats().largest_rounding, gpu->stats().allowed_rounding);
+  }
+}
+
 TEST(NearestIndex, RefusesNumbersThatMakeNoSense) {
   const auto made = [](std::int64_t slots, std::int64_t dim, std::int64_t neighbours) {
     NearestIndexConfig config;

@@ -18,6 +18,8 @@
 namespace riffle {
 namespace {
 
+constexpr std::size_t kProgressEvery = 1000;  // pictures
+
 std::uint64_t machine_memory() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page = sysconf(_SC_PAGESIZE);
@@ -79,10 +81,11 @@ LabelledPictures collect(Stream& stream, std::int64_t max_samples, int size) {
     }
     bytes->insert(bytes->end(), sample->picture.rgb.begin(), sample->picture.rgb.end());
     collected.labels.push_back(std::move(sample->label));
-    if (collected.labels.size() % 1000 == 0) {
+    if (collected.labels.size() % kProgressEvery == 0) {
       show_progress(progress_line("read", std::ssize(collected.labels), max_samples));
     }
   }
+  if (collected.labels.size() >= kProgressEvery) finish_progress();
   refuse_empty(collected.labels.size());
   // The tensor keeps the bytes alive instead of copying them.
   collected.pictures = torch::from_blob(

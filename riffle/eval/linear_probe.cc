@@ -19,9 +19,9 @@ namespace riffle {
 namespace {
 
 constexpr std::int64_t kBlockRows = 8192;
-// A LARS step changes weights by lr x trust of their length. The first weights are a hundredth of
-// what unit-length features need, so the sum of these steps must reach about ln(100) with
-// momentum's factor of ten on top.
+// A LARS step changes weights by lr x trust of their length, ten times that with momentum. From the
+// first weights to those that unit-length features need is a factor of about a hundred, and the
+// cosine halves the mean rate: steps x lr x trust below ln(100) / 5 cannot get there.
 constexpr double kLeastGrowth = 1.0;
 // A channel that varies less than this, on features of unit length, is constant but for rounding.
 constexpr double kLeastStd = 1e-6;

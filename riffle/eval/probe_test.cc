@@ -139,11 +139,10 @@ TEST(Probe, GivesTheSameForAnyThreadCount) {
   const auto train = synthetic(11, 400);
   const auto val = synthetic(12, 200);
   const auto model = small_model();
-  const int threads = at::get_num_threads();
+  at::set_num_threads(3);
   const auto first = probe(*model, train, val, linear_recipe("cached"));
   at::set_num_threads(1);
   const auto second = probe(*small_model(), train, val, linear_recipe("cached"));
-  at::set_num_threads(threads);
   EXPECT_EQ(first.linear_top1, second.linear_top1);
   EXPECT_EQ(first.linear_top5, 100);
   EXPECT_EQ(first.knn_top1, second.knn_top1);

@@ -12,8 +12,9 @@ void ModelConfig::describe(Fields& fields) {
              "the encoder's first layers: standard for large pictures, small up to 64 px, stride2 "
              "for speed on small ones");
   fields.add("model.width", width, "channels of the encoder's first stage");
-  fields.add("model.residual_gamma", residual_gamma,
-             "initial scale of the last norm of a residual block; 0: the block begins as the identity");
+  fields.add(
+      "model.residual_gamma", residual_gamma,
+      "initial scale of the last norm of a residual block; 0: the block begins as the identity");
   fields.add("model.projector_hidden", projector_hidden,
              "hidden width of the projector; 0: the encoder's output width");
   fields.add("model.projector_out", projector_out, "width of the tracked features");

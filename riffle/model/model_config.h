@@ -16,8 +16,8 @@ enum class Stem { standard, small, stride2 };
 struct ModelConfig {
   Arch arch = Arch::resnet18;
   Stem stem = Stem::standard;
-  std::int64_t width = 64;            // channels of the first stage
-  double residual_gamma = 0.0;        // initial scale of a block's last norm; 0: begins as the identity
+  std::int64_t width = 64;      // channels of the first stage
+  double residual_gamma = 0.0;  // initial scale of a block's last norm; 0: begins as the identity
   std::int64_t projector_hidden = 0;  // 0: the encoder's width
   std::int64_t projector_out = 2048;  // width of the tracked features
   std::int64_t predictor_hidden = 512;

@@ -45,8 +45,8 @@ class BasicBlock : public ResidualBlock {
         bn1_(register_module("bn1", std::make_shared<BatchNorm>(width))),
         conv2_(
             register_module("conv2", std::make_shared<Conv>(init.at("conv2"), width, width, 3, 1))),
-        bn2_(register_module("bn2",
-                             std::make_shared<BatchNorm>(width, BatchNorm::Options{.gamma = gamma}))),
+        bn2_(register_module(
+            "bn2", std::make_shared<BatchNorm>(width, BatchNorm::Options{.gamma = gamma}))),
         shortcut_(shortcut_if_needed(init, in, width, stride)) {
     if (shortcut_) register_module("downsample", shortcut_);
   }
@@ -78,8 +78,8 @@ class Bottleneck : public ResidualBlock {
         bn2_(register_module("bn2", std::make_shared<BatchNorm>(width))),
         conv3_(register_module(
             "conv3", std::make_shared<Conv>(init.at("conv3"), width, width * kExpansion, 1, 1))),
-        bn3_(register_module("bn3", std::make_shared<BatchNorm>(width * kExpansion,
-                                                                BatchNorm::Options{.gamma = gamma}))),
+        bn3_(register_module("bn3", std::make_shared<BatchNorm>(
+                                        width * kExpansion, BatchNorm::Options{.gamma = gamma}))),
         shortcut_(shortcut_if_needed(init, in, width * kExpansion, stride)) {
     if (shortcut_) register_module("downsample", shortcut_);
   }
@@ -149,8 +149,9 @@ ResNet::ResNet(const ModelConfig& config, const Init& init)
     for (int j = 0; j < layout.blocks[i]; ++j) {
       const std::int64_t stride = i > 0 && j == 0 ? 2 : 1;
       const std::string name = cat(j);
-      blocks_.push_back(stage->register_module(
-          name, make_block(layout, init.at(stage_name).at(name), config.residual_gamma, in, width, stride)));
+      blocks_.push_back(
+          stage->register_module(name, make_block(layout, init.at(stage_name).at(name),
+                                                  config.residual_gamma, in, width, stride)));
       in = width * (layout.bottleneck ? Bottleneck::kExpansion : BasicBlock::kExpansion);
     }
   }

@@ -21,8 +21,8 @@ class ResidualBlock : public torch::nn::Module {
 };
 
 // Parameters are named as torchvision names them (conv1.weight, layer2.0.downsample.0.weight, ...),
-// so its files load. The last scale of each block starts at residual_gamma. Weights and maps are channels
-// last. forward() is safe to call from several threads unless it trains.
+// so its files load. The last scale of each block starts at residual_gamma. Weights and maps are
+// channels last. forward() is safe to call from several threads unless it trains.
 class ResNet : public torch::nn::Module {
  public:
   ResNet(const ModelConfig& config, const Init& init);

@@ -14,8 +14,8 @@ namespace {
 constexpr std::int64_t kViews = 2;
 
 torch::Tensor unit_length(const torch::Tensor& rows) {
-  return torch::nn::functional::normalize(rows,
-                                          torch::nn::functional::NormalizeFuncOptions().dim(1));
+  constexpr double kShortest = 1e-12;
+  return rows / rows.norm(2, /*dim=*/1, /*keepdim=*/true).clamp_min(kShortest);
 }
 
 // The sum of a batch's two projections, at unit length, from both views' rows one after the other.

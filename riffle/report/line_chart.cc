@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "riffle/base/text.h"
+#include "riffle/report/curve.h"
 
 namespace riffle {
 namespace {
@@ -16,107 +17,21 @@ constexpr std::size_t kMaxEndLabels = 8;
 constexpr std::size_t kMaxMarkers = 30;  // more points than this: no dots on the line
 constexpr std::size_t kMaxHovers = 80;   // places of one line that answer the mouse
 
-struct Point {
-  double x = 0;
-  double y = 0;
-  double spread = 0;
-  bool gap = false;  // no value here: the line breaks
-};
-
 struct Curve {
   std::string name;
   std::string css;
-  std::vector<Point> points;
+  std::vector<CurvePlace> points;
   bool dashed = false;
   bool has_spread = false;
   bool hovers = true;
 
-  const Point* last() const {
+  const CurvePlace* last() const {
     for (auto point = points.rbegin(); point != points.rend(); ++point) {
       if (!point->gap) return &*point;
     }
     return nullptr;
   }
 };
-
-bool drawable(double value, Scale scale) {
-  return std::isfinite(value) && (scale == Scale::linear || value > 0);
-}
-
-std::vector<Point> points_of(const LineSeries& series, Scale x_scale, Scale y_scale) {
-  std::vector<Point> points;
-  for (std::size_t i = 0; i < series.x.size(); ++i) {
-    if (!drawable(series.x[i], x_scale)) continue;
-    Point point{series.x[i], series.y[i], 0, !drawable(series.y[i], y_scale)};
-    if (!series.spread.empty() && std::isfinite(series.spread[i])) {
-      point.spread = std::abs(series.spread[i]);
-    }
-    points.push_back(point);
-  }
-  return points;
-}
-
-// Least and greatest of every column in their order, besides the gaps.
-std::vector<Point> thin(const std::vector<Point>& points, std::size_t columns) {
-  if (points.size() <= 2 * columns) return points;
-  std::vector<Point> kept;
-  for (std::size_t column = 0; column < columns; ++column) {
-    const std::size_t begin = column * points.size() / columns;
-    const std::size_t end = (column + 1) * points.size() / columns;
-    std::size_t least = end;
-    std::size_t greatest = end;
-    for (std::size_t i = begin; i < end; ++i) {
-      if (points[i].gap) continue;
-      if (least == end || points[i].y < points[least].y) least = i;
-      if (greatest == end || points[i].y > points[greatest].y) greatest = i;
-    }
-    if (least == end) {
-      kept.push_back(points[begin]);
-      continue;
-    }
-    kept.push_back(points[std::min(least, greatest)]);
-    if (least != greatest) kept.push_back(points[std::max(least, greatest)]);
-  }
-  if (!points.back().gap) kept.push_back(points.back());
-  return kept;
-}
-
-// Ascending places moved as little as keeps them `gap` apart and above `limit`: those that touch
-// form a block around the mean of what its members wanted.
-std::vector<double> spread_apart(const std::vector<double>& wanted, double gap, double limit) {
-  struct Block {
-    double first;  // where the block's first member stands
-    std::size_t count;
-  };
-  std::vector<Block> blocks;
-  for (const double place : wanted) {
-    Block block{place, 1};
-    while (!blocks.empty()) {
-      const Block& above = blocks.back();
-      const double above_end = above.first + gap * static_cast<double>(above.count);
-      if (above_end <= block.first) break;
-      const double shift = gap * static_cast<double>(above.count * block.count);
-      const double count = static_cast<double>(above.count + block.count);
-      block.first = (above.first * static_cast<double>(above.count) +
-                     block.first * static_cast<double>(block.count) - shift) /
-                    count;
-      block.count += above.count;
-      blocks.pop_back();
-    }
-    blocks.push_back(block);
-  }
-  std::vector<double> places;
-  for (const auto& block : blocks) {
-    for (std::size_t i = 0; i < block.count; ++i) {
-      places.push_back(block.first + gap * static_cast<double>(i));
-    }
-  }
-  for (auto place = places.rbegin(); place != places.rend(); ++place) {
-    *place = std::min(*place, limit);
-    limit = *place - gap;
-  }
-  return places;
-}
 
 struct Range {
   double low = std::numeric_limits<double>::infinity();
@@ -173,7 +88,7 @@ class Drawing {
         throw std::logic_error(cat("series '", series.name, "' has vectors of different lengths"));
       }
       Curve curve{series.name, colour_class(series.colour, i),
-                  thin(points_of(series, chart_.x_scale, chart_.y_scale),
+                  thin(curve_points(series, chart_.x_scale, chart_.y_scale),
                        static_cast<std::size_t>(chart_.width)),
                   series.dashed, !series.spread.empty()};
       if (series.colour == kAutoColour && i >= kPaletteSize) curve.dashed = true;
@@ -307,7 +222,7 @@ class Drawing {
     for_each_run(curve, [&](std::size_t begin, std::size_t end) {
       if (end - begin < 2) return;
       std::string corners;
-      const auto corner = [&](const Point& point, double sign) {
+      const auto corner = [&](const CurvePlace& point, double sign) {
         double y = point.y + sign * point.spread;
         if (!drawable(y, chart_.y_scale)) y = y_.low;
         corners += cat(corners.empty() ? "" : " ", px(x_of(point.x)), ',', px(y_of(y)));
@@ -339,7 +254,7 @@ class Drawing {
     out_ += "</g>\n";
   }
 
-  std::string dot(const Point& point, const char* css) const {
+  std::string dot(const CurvePlace& point, const char* css) const {
     return cat("<circle class=\"", css, "\" cx=\"", px(x_of(point.x)), "\" cy=\"",
                px(y_of(point.y)), "\" r=\"3\"/>\n");
   }
@@ -367,7 +282,7 @@ class Drawing {
     };
     std::vector<Label> labels;
     for (const auto& curve : curves_) {
-      if (const Point* last = curve.last(); last != nullptr && !curve.name.empty()) {
+      if (const CurvePlace* last = curve.last(); last != nullptr && !curve.name.empty()) {
         labels.push_back({&curve, y_of(last->y)});
       }
     }
@@ -379,7 +294,7 @@ class Drawing {
     for (std::size_t i = 0; i < labels.size(); ++i) labels[i].y = places[i];
     out_ += "<g class=\"legend\">\n";
     for (const auto& label : labels) {
-      const Point& last = *label.curve->last();
+      const CurvePlace& last = *label.curve->last();
       out_ += cat("<path class=\"leader ", label.curve->css, "\" d=\"M", px(x_of(last.x) + 4), ' ',
                   px(label.y_line), 'L', px(right_ + 14), ' ', px(label.y), "h6\"/>\n");
       text(cat("x=\"", px(right_ + 24), "\" y=\"", px(label.y + 4), '"'), label.curve->name);
@@ -415,23 +330,6 @@ class Drawing {
 };
 
 }  // namespace
-
-std::vector<double> moving_mean(const std::vector<double>& values, std::size_t window) {
-  std::vector<double> sums = {0};
-  std::vector<std::size_t> counts = {0};
-  for (const double value : values) {
-    sums.push_back(sums.back() + (std::isfinite(value) ? value : 0));
-    counts.push_back(counts.back() + (std::isfinite(value) ? 1 : 0));
-  }
-  std::vector<double> means = values;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!std::isfinite(values[i])) continue;
-    const std::size_t begin = i - std::min(i, window / 2);
-    const std::size_t end = std::min(values.size(), i + window / 2 + 1);
-    means[i] = (sums[end] - sums[begin]) / static_cast<double>(counts[end] - counts[begin]);
-  }
-  return means;
-}
 
 std::string LineChart::svg() const { return Drawing(*this).svg(); }
 

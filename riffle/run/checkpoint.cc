@@ -28,7 +28,8 @@ std::shared_ptr<Objective> load_objective(const Config& config) {
   return make_simsiam(config.learner.model, config.learner.seed);
 }
 
-std::shared_ptr<Objective> load_objective(const Config& config, const std::filesystem::path& checkpoint) {
+std::shared_ptr<Objective> load_objective(const Config& config,
+                                          const std::filesystem::path& checkpoint) {
   const auto file = read_safetensors(checkpoint);
   const auto version = file.metadata.find("riffle_checkpoint");
   if (version == file.metadata.end() || version->second != kVersion) {
@@ -36,7 +37,8 @@ std::shared_ptr<Objective> load_objective(const Config& config, const std::files
   }
   NamedTensors network;
   for (const auto& [name, tensor] : file.tensors) {
-    if (name.starts_with(kNetwork)) network.emplace_back(name.substr(std::string_view(kNetwork).size()), tensor);
+    if (name.starts_with(kNetwork))
+      network.emplace_back(name.substr(std::string_view(kNetwork).size()), tensor);
   }
   auto objective = load_objective(config);
   try {

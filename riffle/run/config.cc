@@ -10,7 +10,8 @@ namespace riffle {
 
 void Config::describe(Fields& fields) {
   fields.add("stream.uri", stream, "where the pictures come from");
-  fields.add("stream.size", learner.picture_size, "side of the stored pictures, px; 0: that of the views");
+  fields.add("stream.size", learner.picture_size,
+             "side of the stored pictures, px; 0: that of the views");
   fields.add("run.seed", learner.seed, "seed of everything random");
   fields.add("run.device", learner.device, "cpu or cuda");
   learner.buffer.describe(fields);
@@ -57,7 +58,8 @@ void ConfigBuilder::read_yaml(const std::filesystem::path& path) {
     const YAML::Node root = YAML::Load(text);
     if (root.IsNull()) return;
     if (!root.IsMap()) throw Error("it must hold keys and values");
-    for_each_leaf(root, "", [this](const std::string& key, const std::string& value) { set(key, value); });
+    for_each_leaf(root, "",
+                  [this](const std::string& key, const std::string& value) { set(key, value); });
   } catch (const YAML::Exception& error) {
     throw Error(cat(path.string(), ": ", error.what()));
   } catch (const Error& error) {
@@ -79,8 +81,8 @@ Config ConfigBuilder::build() const {
   Config config = config_;
   if (config.learner.buffer.policy == PolicyKind::none) {
     if (given_.contains("train.updates") && config.learner.train.updates != 1) {
-      throw Error(cat("without a buffer each batch is used once: --updates ", config.learner.train.updates,
-                      " contradicts --buffer none"));
+      throw Error(cat("without a buffer each batch is used once: --updates ",
+                      config.learner.train.updates, " contradicts --buffer none"));
     }
     config.learner.train.updates = 1;
   }

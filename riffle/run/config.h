@@ -45,7 +45,8 @@ class ConfigBuilder {
   ConfigBuilder(const ConfigBuilder&) = delete;
   ConfigBuilder& operator=(const ConfigBuilder&) = delete;
 
-  // Nested or dotted keys: "train: {batch: 64}" and "train.batch: 64" are the same. Throws Error naming file and key.
+  // Nested or dotted keys: "train: {batch: 64}" and "train.batch: 64" are the same. Throws Error
+  // naming file and key.
   void read_yaml(const std::filesystem::path& path);
   void set(const std::string& key, const std::string& value);
   void set_assignment(const std::string& assignment);  // "key=value"
@@ -60,7 +61,8 @@ class ConfigBuilder {
   std::set<std::string> given_;
 };
 
-// All keys with their values, as YAML that read_yaml takes back; with `help`, each key's meaning as a comment.
+// All keys with their values, as YAML that read_yaml takes back; with `help`, each key's meaning as
+// a comment.
 std::string config_yaml(Config config, bool help = false);
 
 }  // namespace riffle

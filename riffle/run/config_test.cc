@@ -1,9 +1,9 @@
 #include "riffle/run/config.h"
 
+#include <filesystem>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <filesystem>
 
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
@@ -36,7 +36,8 @@ class ConfigTest : public testing::Test {
   }
 
   fs::path folder_ = fs::path(testing::TempDir()) /
-                     ("riffle_config_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+                     ("riffle_config_" +
+                      std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
 TEST_F(ConfigTest, AssignmentsWinOverFilesAndFilesOverDefaults) {
@@ -92,8 +93,9 @@ TEST_F(ConfigTest, WithoutABufferEachBatchIsUsedOnce) {
 }
 
 TEST_F(ConfigTest, ValuesOutOfRangeAreRefused) {
-  for (const char* assignment : {"train.batch=1", "train.lr=0", "train.momentum=1", "train.max_updates=0",
-                                 "metrics.every=0", "checkpoint.every=-1", "train.updates=0"}) {
+  for (const char* assignment :
+       {"train.batch=1", "train.lr=0", "train.momentum=1", "train.max_updates=0", "metrics.every=0",
+        "checkpoint.every=-1", "train.updates=0"}) {
     ConfigBuilder builder;
     builder.set_assignment(assignment);
     EXPECT_THROW(builder.build(), Error) << assignment;
@@ -112,7 +114,8 @@ TEST_F(ConfigTest, ARunFolderKeepsItsConfigurationAndIsNeverOverwritten) {
 TEST_F(ConfigTest, TheLatestCheckpointIsTheOneOfTheLargestUpdate) {
   const auto folder = RunFolder::create(folder_, ConfigBuilder().build());
   EXPECT_FALSE(folder.latest_checkpoint());
-  for (const std::int64_t update : {900, 10000, 1}) write_atomically(folder.checkpoint(update), "x");
+  for (const std::int64_t update : {900, 10000, 1})
+    write_atomically(folder.checkpoint(update), "x");
   EXPECT_EQ(folder.latest_checkpoint(), folder.checkpoint(10000));
 }
 

@@ -1,6 +1,7 @@
 #include "riffle/run/metrics.h"
 
 #include <cmath>
+
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/error.h"
@@ -8,7 +9,8 @@
 
 namespace riffle {
 
-MetricsFile::MetricsFile(const std::filesystem::path& path) : path_(path), out_(path, std::ios::app) {
+MetricsFile::MetricsFile(const std::filesystem::path& path)
+    : path_(path), out_(path, std::ios::app) {
   if (!out_) throw Error(cat("cannot write ", path.string()), ErrorKind::failure);
 }
 

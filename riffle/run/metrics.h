@@ -15,8 +15,8 @@ class MetricsFile {
   // Appends to `path`. Throws Error when it cannot be opened.
   explicit MetricsFile(const std::filesystem::path& path);
 
-  // One line, handed to the system at once, so that a reader or a crash never meets half of it. A value that is not
-  // finite is written as null.
+  // One line, handed to the system at once, so that a reader or a crash never meets half of it. A
+  // value that is not finite is written as null.
   void write(const std::vector<std::pair<std::string, double>>& values);
 
  private:

@@ -19,13 +19,15 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-std::string progress_line(const UpdateReport& report, const Config& config, const ReplayBuffer& buffer,
-                          double seconds) {
+std::string progress_line(const UpdateReport& report, const Config& config,
+                          const ReplayBuffer& buffer, double seconds) {
   const auto& train = config.learner.train;
   const double rate = static_cast<double>(report.update) / seconds;
-  return cat("update ", report.update, '/', train.max_updates, "  loss ", fixed(report.loss, 4), "  std ",
-             fixed(report.std, 3), "  ", fixed(rate * static_cast<double>(train.batch), 0), " images/s  same-clip ",
-             fixed(100 * report.same_clip_pairs, 1), " %  buffer ", buffer.size(), '/', buffer.capacity(), "  ",
+  return cat("update ", report.update, '/', train.max_updates, "  loss ", fixed(report.loss, 4),
+             "  std ", fixed(report.std, 3), "  ",
+             fixed(rate * static_cast<double>(train.batch), 0), " images/s  same-clip ",
+             fixed(100 * report.same_clip_pairs, 1), " %  buffer ", buffer.size(), '/',
+             buffer.capacity(), "  ",
              duration_text(static_cast<double>(train.max_updates - report.update) / rate), " left");
 }
 
@@ -37,8 +39,8 @@ TrainingResult train(const Config& config, const RunFolder& folder) {
   MetricsFile metrics(folder.metrics());
   TrainingResult result;
 
-  log_info(cat("run ", folder.path().string(), ": filling a buffer of ", learner.buffer().capacity(), " from ",
-               config.stream));
+  log_info(cat("run ", folder.path().string(), ": filling a buffer of ",
+               learner.buffer().capacity(), " from ", config.stream));
   Clock::time_point start;  // of training, when the buffer is full
   while (const auto report = learner.advance()) {
     if (report->update == 1) start = Clock::now();

@@ -1,4 +1,5 @@
-// A training run: a learner on a stream, with its run folder, metrics, checkpoints and progress line.
+// A training run: a learner on a stream, with its run folder, metrics, checkpoints and progress
+// line.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,12 @@
 #include "riffle/study/comparison.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <thread>
+
+#include <ATen/Parallel.h>
 
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
@@ -43,11 +43,13 @@ std::vector<Picture> pick_pictures(const ReplayBuffer& buffer, std::size_t count
   return pictures;
 }
 
-RunOutcome run_mode(const Config& config, const ComparisonPlan& plan, std::atomic<std::int64_t>& updates_done) {
+RunOutcome run_mode(const Config& config, const ComparisonPlan& plan,
+                    std::atomic<std::int64_t>& updates_done) {
   const auto start = Clock::now();
   const auto stream = open_stream(config.stream);
   Learner learner(config.learner, *stream);
-  const std::int64_t every = std::max<std::int64_t>(1, config.learner.train.max_updates / kCurvePoints);
+  const std::int64_t every =
+      std::max<std::int64_t>(1, config.learner.train.max_updates / kCurvePoints);
 
   RunOutcome outcome;
   CurvePoint sum;  // since the last point of the curve
@@ -65,7 +67,8 @@ RunOutcome run_mode(const Config& config, const ComparisonPlan& plan, std::atomi
                              static_cast<double>(learner.buffer().distinct_clips())});
     sum = {};
   }
-  outcome.same_clip_pairs = same_clip_pairs / static_cast<double>(std::max<std::int64_t>(1, outcome.updates));
+  outcome.same_clip_pairs =
+      same_clip_pairs / static_cast<double>(std::max<std::int64_t>(1, outcome.updates));
   outcome.clips_in_buffer = learner.buffer().distinct_clips();
   outcome.buffer_pictures = pick_pictures(learner.buffer(), kBufferPictures);
   outcome.seconds = seconds_since(start);
@@ -104,11 +107,13 @@ double ModeOutcome::clips_in_buffer() const {
 Comparison compare(const ComparisonPlan& plan) {
   Comparison comparison;
   for (const auto& mode : plan.modes) {
-    comparison.modes.push_back({mode.name, mode.title, std::vector<RunOutcome>(static_cast<std::size_t>(plan.repeats))});
+    comparison.modes.push_back(
+        {mode.name, mode.title, std::vector<RunOutcome>(static_cast<std::size_t>(plan.repeats))});
   }
   const std::size_t jobs = plan.modes.size() * static_cast<std::size_t>(plan.repeats);
   std::int64_t updates_total = 0;
-  for (const auto& mode : plan.modes) updates_total += mode.config.learner.train.max_updates * plan.repeats;
+  for (const auto& mode : plan.modes)
+    updates_total += mode.config.learner.train.max_updates * plan.repeats;
 
   // One core a run: a small network gains little from a second, two runs gain all of it.
   const std::size_t cores = plan.threads > 0 ? static_cast<std::size_t>(plan.threads)
@@ -143,9 +148,9 @@ Comparison compare(const ComparisonPlan& plan) {
     const auto done = static_cast<double>(updates_done) / static_cast<double>(updates_total);
     if (done <= 0) continue;
     const double left = seconds_since(start) * (1 - done) / done;
-    show_progress(cat(fixed(100 * done, 0), " %  run ", std::min(next.load(), jobs), " of ", jobs, "  ",
-                      fixed(static_cast<double>(updates_done) / seconds_since(start), 0), " updates/s  ",
-                      duration_text(left), " left"));
+    show_progress(cat(fixed(100 * done, 0), " %  run ", std::min(next.load(), jobs), " of ", jobs,
+                      "  ", fixed(static_cast<double>(updates_done) / seconds_since(start), 0),
+                      " updates/s  ", duration_text(left), " left"));
   }
   for (auto& worker : workers) worker.join();
   finish_progress();

@@ -1,4 +1,5 @@
-// Several ways to train, side by side on the same stream with the same number of updates, and what each one learned.
+// Several ways to train, side by side on the same stream with the same number of updates, and what
+// each one learned.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +66,8 @@ struct ComparisonPlan {
   LinearRecipe recipe;
 };
 
-// The stream of a mode's config gets "seed" appended, so its URI must take that option. Shows progress on the way.
+// The stream of a mode's config gets "seed" appended, so its URI must take that option. Shows
+// progress on the way.
 Comparison compare(const ComparisonPlan& plan);
 
 }  // namespace riffle

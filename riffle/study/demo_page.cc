@@ -14,36 +14,41 @@
 namespace riffle {
 namespace {
 
-constexpr int kCell = 32;     // px of a picture on a contact sheet
+constexpr int kCell = 40;     // px of a picture on a contact sheet
 constexpr int kColumns = 16;  // of a contact sheet
 
 double spread(const ModeOutcome& mode) {
   if (mode.runs.size() < 2) return std::nan("");
   double squares = 0;
-  for (const auto& run : mode.runs) squares += std::pow(run.probe.linear_top1 - mode.linear_top1(), 2);
+  for (const auto& run : mode.runs)
+    squares += std::pow(run.probe.linear_top1 - mode.linear_top1(), 2);
   return std::sqrt(squares / static_cast<double>(mode.runs.size() - 1));
 }
 
 Table results_table(const Comparison& comparison) {
   Table table;
-  table.caption = "Accuracy of a linear and a k-NN classifier on the frozen features; mean over the runs of a mode.";
+  table.caption =
+      "Accuracy of a linear and a k-NN classifier on the frozen features; mean over the runs of a "
+      "mode.";
   table.columns = {{"mode"},
                    {"linear", "%", Best::highest, true},
                    {"k-NN", "%", Best::highest, true},
                    {"same-clip pairs in a batch", "%", Best::none, true},
                    {"clips in the buffer", "", Best::none, true}};
   const double none = std::nan("");
-  table.rows.push_back({{Cell::words("Untrained"), Cell::number(comparison.untrained.linear_top1),
-                         Cell::number(comparison.untrained.knn_top1), Cell::number(none), Cell::number(none)},
-                        kNeutralColour,
-                        true});
+  table.rows.push_back(
+      {{Cell::words("Untrained"), Cell::number(comparison.untrained.linear_top1),
+        Cell::number(comparison.untrained.knn_top1), Cell::number(none), Cell::number(none)},
+       kNeutralColour,
+       true});
   for (std::size_t i = 0; i < comparison.modes.size(); ++i) {
     const auto& mode = comparison.modes[i];
-    table.rows.push_back({{Cell::words(mode.title), Cell::number(mode.linear_top1(), 1, spread(mode)),
-                           Cell::number(mode.knn_top1()), Cell::number(100 * mode.same_clip_pairs()),
-                           Cell::number(mode.clips_in_buffer(), 0)},
-                          static_cast<Colour>(i),
-                          mode.name == "decorrelated"});
+    table.rows.push_back(
+        {{Cell::words(mode.title), Cell::number(mode.linear_top1(), 1, spread(mode)),
+          Cell::number(mode.knn_top1()), Cell::number(100 * mode.same_clip_pairs()),
+          Cell::number(mode.clips_in_buffer(), 0)},
+         static_cast<Colour>(i),
+         mode.name == "decorrelated"});
   }
   return table;
 }
@@ -77,7 +82,8 @@ LineChart curve(const Comparison& comparison, const std::string& title, const st
     const auto& first = mode.runs.front().curve;
     for (std::size_t point = 0; point < first.size(); ++point) {
       double sum = 0;
-      for (const auto& run : mode.runs) sum += value(run.curve[std::min(point, run.curve.size() - 1)]);
+      for (const auto& run : mode.runs)
+        sum += value(run.curve[std::min(point, run.curve.size() - 1)]);
       series.x.push_back(static_cast<double>(first[point].update));
       series.y.push_back(sum / static_cast<double>(mode.runs.size()));
     }
@@ -86,7 +92,8 @@ LineChart curve(const Comparison& comparison, const std::string& title, const st
   return chart;
 }
 
-PictureFigure sheet(const std::string& title, const std::vector<Picture>& pictures, const std::string& caption) {
+PictureFigure sheet(const std::string& title, const std::vector<Picture>& pictures,
+                    const std::string& caption) {
   return {title, encode_png(contact_sheet(pictures, kColumns, kCell)), caption, title, true, 1};
 }
 
@@ -101,18 +108,21 @@ PictureFigure stream_sheet(const ComparisonPlan& plan) {
     if (!sample) break;
     if (sample->index % kEvery == 0) pictures.push_back(std::move(sample->picture));
   }
-  return sheet("The stream", pictures,
-               cat("Every ", kEvery, "th frame, in order. Long clips of one moving object each; the class is the texture of "
-                   "object and background, never a colour."));
+  return sheet(
+      "The stream", pictures,
+      cat("Every ", kEvery,
+          "th frame, in order. Long clips of one moving object each; the class is the texture of "
+          "object and background, never a colour."));
 }
 
 }  // namespace
 
-void write_demo_page(const std::filesystem::path& path, const Comparison& comparison, const ComparisonPlan& plan,
-                     double seconds) {
+void write_demo_page(const std::filesystem::path& path, const Comparison& comparison,
+                     const ComparisonPlan& plan, double seconds) {
   const auto& learner = plan.modes.back().config.learner;
   HtmlPage page("Learning from a stream that never repeats",
-                "One small network, trained with SimSiam several times for the same number of updates on the same kind of "
+                "One small network, trained with SimSiam several times for the same number of "
+                "updates on the same kind of "
                 "stream. All that differs is what it may remember.");
   page.note(demo_verdict(comparison));
   page.facts({{"updates a run", std::to_string(comparison.modes.front().runs.front().updates)},
@@ -121,10 +131,18 @@ void write_demo_page(const std::filesystem::path& path, const Comparison& compar
               {"took", duration_text(seconds)}});
 
   page.section("Accuracy");
-  page.figure({"", accuracy_chart(comparison).svg(), "Bars are means over the runs, dots the runs themselves."});
+  page.figure({"", accuracy_chart(comparison).svg(),
+               "Bars are means over the runs, dots the runs themselves."});
   page.table(results_table(comparison));
-  page.paragraph(cat("Probe: ", comparison.untrained.recipe, " Trained on ", plan.probe_train.labels.size(),
-                     " and measured on ", plan.probe_val.labels.size(), " pictures of clips that no run has seen."));
+  page.paragraph(
+      "The demo's MinRed gives each sample a feature when it arrives, and of the most redundant "
+      "pair the newer one leaves. The "
+      "paper's MinRed gives features when a sample is first drawn and lets the older one leave; "
+      "riffle train does either "
+      "(--features, --tie).");
+  page.paragraph(cat("Probe: ", comparison.untrained.recipe, " Trained on ",
+                     plan.probe_train.labels.size(), " and measured on ",
+                     plan.probe_val.labels.size(), " pictures of clips that no run has seen."));
 
   page.section("Why");
   const std::vector<Figure> figures = {
@@ -139,8 +157,11 @@ void write_demo_page(const std::filesystem::path& path, const Comparison& compar
            .svg(),
        "Buffers of equal size. MinRed drops the frames that look most like another."},
       {"Loss",
-       curve(comparison, "Loss over time", "loss", [](const CurvePoint& point) { return point.loss; }).svg(),
-       "Negative cosine similarity. A low loss is no sign of a good representation: near-equal frames are easy."},
+       curve(comparison, "Loss over time", "loss",
+             [](const CurvePoint& point) { return point.loss; })
+           .svg(),
+       "Negative cosine similarity. A low loss is no sign of a good representation: near-equal "
+       "frames are easy."},
       {"Collapse gauge",
        curve(comparison, "Standard deviation of the features", "channel std x sqrt(dim)",
              [](const CurvePoint& point) { return point.std; })
@@ -160,7 +181,8 @@ void write_demo_page(const std::filesystem::path& path, const Comparison& compar
   page.section("How to get this page");
   page.code(cat("riffle demo --seed ", plan.seed));
   for (const auto& mode : plan.modes) {
-    if (mode.name == "minred") page.folded_code("Configuration of the MinRed runs", config_yaml(mode.config));
+    if (mode.name == "minred")
+      page.folded_code("Configuration of the MinRed runs", config_yaml(mode.config));
   }
   page.footer("Made by riffle demo.");
   write_atomically(path, page.html());

@@ -1,12 +1,12 @@
 #include "riffle/train/learner.h"
 
-#include <torch/torch.h>
-
 #include <cmath>
 #include <cstring>
 #include <numeric>
 #include <thread>
 #include <vector>
+
+#include <torch/torch.h>
 
 #include "riffle/augment/two_views.h"
 #include "riffle/base/error.h"
@@ -33,7 +33,8 @@ torch::Device open_device(const std::string& name) {
 
 // The pictures of a batch side by side: [batch, side, side, 3].
 torch::Tensor stack_pictures(const std::vector<Sample>& batch, std::int64_t side) {
-  auto stacked = torch::empty({static_cast<std::int64_t>(batch.size()), side, side, 3}, torch::kUInt8);
+  auto stacked =
+      torch::empty({static_cast<std::int64_t>(batch.size()), side, side, 3}, torch::kUInt8);
   auto* out = stacked.data_ptr<std::uint8_t>();
   for (const auto& sample : batch) {
     std::memcpy(out, sample.picture.rgb.data(), sample.picture.rgb.size());
@@ -87,8 +88,8 @@ struct Learner::State {
   std::int64_t samples_seen = 0;
 
   bool features_on_arrival() const {
-    return config.buffer.policy == PolicyKind::minred && config.buffer.features == FeatureTime::arrival &&
-           update >= config.train.warm_features;
+    return config.buffer.policy == PolicyKind::minred &&
+           config.buffer.features == FeatureTime::arrival && update >= config.train.warm_features;
   }
 
   // The features of a batch that just arrived, before it enters the buffer.
@@ -111,8 +112,9 @@ struct Learner::State {
 Learner::Learner(const LearnerConfig& config, Stream& stream) {
   config.train.validate();
   config.buffer.validate();
-  at::set_num_threads(config.train.threads > 0 ? static_cast<int>(config.train.threads)
-                                               : static_cast<int>(std::thread::hardware_concurrency()));
+  at::set_num_threads(config.train.threads > 0
+                          ? static_cast<int>(config.train.threads)
+                          : static_cast<int>(std::thread::hardware_concurrency()));
   state_ = std::make_unique<State>(config, stream);
 }
 
@@ -125,7 +127,8 @@ bool Learner::take_stream_batch() {
   while (static_cast<std::int64_t>(batch.size()) < s.config.train.batch) {
     auto sample = s.stream.next();
     if (!sample) return false;  // less than a batch is left: the end
-    sample->picture = fit_square(std::move(sample->picture), static_cast<int>(s.config.stored_size()));
+    sample->picture =
+        fit_square(std::move(sample->picture), static_cast<int>(s.config.stored_size()));
     batch.push_back(std::move(*sample));
   }
   s.buffer.insert(batch, s.features_on_arrival() ? s.arrival_features(batch) : torch::Tensor());
@@ -142,7 +145,8 @@ std::optional<UpdateReport> Learner::advance() {
       if (take_stream_batch()) continue;
       if (s.update > 0) return std::nullopt;
       throw Error(cat("the stream ended after ", s.samples_seen, " samples, before the buffer of ",
-                      s.buffer.capacity(), " was full; give a smaller --capacity or a longer stream"));
+                      s.buffer.capacity(),
+                      " was full; give a smaller --capacity or a longer stream"));
     } while (!s.buffer.full());
     s.updates_due = s.config.updates_per_batch();
   }

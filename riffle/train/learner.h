@@ -1,19 +1,21 @@
-// The learner: takes batches from a stream, keeps what the buffer keeps, and trains on draws from it.
+// The learner: takes batches from a stream, keeps what the buffer keeps, and trains on draws from
+// it.
 //
-// Lockstep: training starts once the buffer is full; then each stream batch is followed by K updates. Everything is a
-// function of the configuration, the seed and the stream. Used by one thread.
+// Lockstep: training starts once the buffer is full; then each stream batch is followed by K
+// updates. Everything is a function of the configuration, the seed and the stream. Used by one
+// thread.
 //
 //   auto stream = open_stream("synthetic:?frames=64");
 //   Learner learner(config, *stream);
 //   while (auto report = learner.advance()) use(*report);
 #pragma once
 
-#include <torch/types.h>
-
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+
+#include <torch/types.h>
 
 #include "riffle/augment/augment_config.h"
 #include "riffle/buffer/buffer_config.h"
@@ -44,8 +46,8 @@ struct LearnerConfig {
 
 // What one update did.
 struct UpdateReport {
-  std::int64_t update = 0;       // how many were made, this one included
-  std::int64_t samples_seen = 0; // taken from the stream so far
+  std::int64_t update = 0;        // how many were made, this one included
+  std::int64_t samples_seen = 0;  // taken from the stream so far
   double loss = 0;
   double std = 0;  // collapse gauge, see ObjectiveOutput
   double lr = 0;
@@ -64,8 +66,8 @@ class Learner {
   Learner(const LearnerConfig& config, Stream& stream);
   ~Learner();
 
-  // Makes one update, first taking from the stream what is due. Nothing when the stream has ended or max_updates is
-  // reached. Throws Error when the loss is no longer finite, naming the update.
+  // Makes one update, first taking from the stream what is due. Nothing when the stream has ended
+  // or max_updates is reached. Throws Error when the loss is no longer finite, naming the update.
   std::optional<UpdateReport> advance();
 
   Objective& objective();

@@ -45,6 +45,7 @@ def write(path, tensors):
 
 def train(features, classes, weight, epochs, lr, batch):
     torch.manual_seed(0)
+    torch.set_num_threads(1)
     inputs = F.normalize(features, dim=1).double()
     weight = weight.clone().requires_grad_()
     bias = torch.zeros(len(weight), dtype=torch.float64, requires_grad=True)

@@ -1,0 +1,33 @@
+// From the values of a series to the places a line passes: gaps, thinning, and names that must not
+// overlap.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "riffle/report/axis.h"
+#include "riffle/report/line_chart.h"
+
+namespace riffle {
+
+struct CurvePlace {
+  double x = 0;
+  double y = 0;
+  double spread = 0;
+  bool gap = false;  // no value here: the line breaks
+};
+
+// Whether an axis of that scale can show the value.
+bool drawable(double value, Scale scale);
+
+// The places of a series whose x can be drawn.
+std::vector<CurvePlace> curve_points(const LineSeries& series, Scale x_scale, Scale y_scale);
+
+// At most two places a column besides the last: the least and the greatest of each, in their order.
+std::vector<CurvePlace> thin(const std::vector<CurvePlace>& points, std::size_t columns);
+
+// Ascending places moved as little as keeps them `gap` apart and above `limit`: those that touch
+// form a block around the mean of what its members wanted.
+std::vector<double> spread_apart(const std::vector<double>& wanted, double gap, double limit);
+
+}  // namespace riffle
