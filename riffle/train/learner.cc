@@ -92,6 +92,16 @@ struct Learner::State {
            config.buffer.features == FeatureTime::arrival && update >= config.train.warm_features;
   }
 
+  // Pictures of the slots where the views are made: in host memory.
+  Pictures host_pictures(std::span<const Slot> slots) const {
+    Pictures pictures = buffer.pictures(slots);
+    if (pictures.tensor.is_cpu()) return pictures;
+    const auto rows = torch::tensor(at::ArrayRef<std::int64_t>(pictures.indices), torch::kInt64);
+    pictures.tensor = pictures.tensor.index_select(0, rows.to(pictures.tensor.device())).cpu();
+    std::iota(pictures.indices.begin(), pictures.indices.end(), 0);
+    return pictures;
+  }
+
   // The features of a batch that just arrived, before it enters the buffer.
   torch::Tensor arrival_features(const std::vector<Sample>& batch) {
     std::vector<std::int64_t> places(batch.size());
@@ -154,7 +164,7 @@ std::optional<UpdateReport> Learner::advance() {
   const auto step = static_cast<std::uint64_t>(s.update);
   Random random(s.config.seed, Purpose("draw"), step);
   const Draw draw = s.buffer.sample(s.config.train.batch, random);
-  const Pictures pictures = s.buffer.pictures(draw.slots);
+  const Pictures pictures = s.host_pictures(draw.slots);
   const auto [view1, view2] = s.training_views(pictures.tensor, pictures.indices, step);
   const auto output = s.objective->forward(view1.to(s.device), view2.to(s.device));
 
