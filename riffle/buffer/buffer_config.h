@@ -27,7 +27,7 @@ struct BufferConfig {
   TieRule tie = TieRule::older;
   double momentum = 0.5;        // share of the old feature when a sample is drawn again
   std::int64_t draw_limit = 0;  // a sample drawn more often leaves first; 0: no limit
-  FeatureType feature_type = FeatureType::float32;
+  FeatureType feature_type = FeatureType::float16;  // why: docs/results/minred.md
 
   void describe(Fields& fields);
   // Throws Error naming the key whose value makes no sense, or that this build cannot serve.

@@ -13,15 +13,19 @@
 // rows present] and some bookkeeping per removal; never anything quadratic in the number of rows.
 // (The first take after a fill sees every row as changed; it still works in blocks.)
 //
-// Memory. O(slots * dim + slots * neighbours), plus scratch for one block of the product; bytes()
-// tells it in advance and nothing grows later except host vectors of one entry per changed row.
+// Memory. O(slots * dim + slots * neighbours), and scratch that is taken once: on the CPU a block
+// of 512 x 1,024 products and 1,536 rows in float32; on a GPU a block of 2,048 x 16,384 products
+// (128 MiB), 16 numbers a slot, 6,144 rows, and for 2,048 rows `neighbours` candidates from every
+// 4,096 slots. bytes() tells the sum in advance. A call of n rows takes n * dim float32 numbers
+// more while it runs; nearest_distances() a copy of all rows.
 //
 // Bad input. A feature that is not finite or all zero, or of another width than the index, is
 // refused with an Error that names the slot; the refused call changes nothing. On a GPU the numbers
 // are looked at there, so that tracking does not stall the queue: set and blend return at once and
-// the refusal is thrown by the next check(), take_most_redundant(), nearest_distances(), save(),
-// size() or contains(). Slots out of range or given twice in a call, and erasing an absent row, are
-// programmer errors (std::logic_error).
+// the refusal is thrown by the next check(), take_most_redundant(), nearest_distances() or save(),
+// which then does nothing else; until then size() and contains() count what was refused. Slots out
+// of range or given twice in a call, and erasing an absent row, are programmer errors
+// (std::logic_error).
 //
 // Used by one thread; on a GPU work is queued on the current stream, and all calls must use the
 // same one.
@@ -109,6 +113,7 @@ class NearestIndex {
 
  protected:
   explicit NearestIndex(const NearestIndexConfig& config);
+
   struct Refused {
     std::int64_t slot;
   };
@@ -119,12 +124,14 @@ class NearestIndex {
   // What each row remembers of the rows that changed before it (docs/minred.md), on the index's
   // device.
   struct Lists {
-    at::Tensor
-        slots;        // [slots, neighbours] int32: the nearest, in order of (key, change); -1: none
-    at::Tensor keys;  // [slots, neighbours] int32, read as unsigned: their distances
-    at::Tensor bound_key;  // [slots] int32, read as unsigned, and
-    at::Tensor
-        bound_change;  // [slots] int64: nothing outside the list comes before this (key, change)
+    // The nearest, in order of (key, change): [slots, neighbours] int32, -1 for none.
+    at::Tensor slots;
+    // Their distances: [slots, neighbours] int32, read as unsigned.
+    at::Tensor keys;
+    // Nothing outside the list comes before this (key, change): [slots] int32, read as unsigned,
+    // and [slots] int64.
+    at::Tensor bound_key;
+    at::Tensor bound_change;
   };
   Lists lists_;
 
@@ -142,8 +149,7 @@ class NearestIndex {
   // `changed`: rows that changed since the last call, in order of their change. Throws Refused,
   // having taken nothing, after a refusal.
   virtual std::vector<std::int64_t> take(std::span<const std::int64_t> changed, std::int64_t n) = 0;
-  // A slot refused by a write that was only queued, or -1. After a refusal it brings changed_ and
-  // ages_ up to date.
+  // A slot refused by a write that was only queued, or -1. Waits for the device.
   virtual std::int64_t refused() { return -1; }
   // After a refusal: brings changed_ and ages_ up to date with the device.
   virtual void resync() {}

@@ -78,6 +78,19 @@ inline std::string markup_fault(std::string_view text) {
   return open.empty() ? "" : "<" + open.back() + "> stays open";
 }
 
+// The texts between each `begin` and the next `end`.
+inline std::vector<std::string> texts_between(std::string_view text, std::string_view begin,
+                                              std::string_view end) {
+  std::vector<std::string> found;
+  for (auto at = text.find(begin); at != std::string_view::npos; at = text.find(begin, at)) {
+    at += begin.size();
+    const auto stop = text.find(end, at);
+    if (stop == std::string_view::npos) break;
+    found.emplace_back(text.substr(at, stop - at));
+  }
+  return found;
+}
+
 inline int count_of(std::string_view text, std::string_view part) {
   int count = 0;
   for (auto at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) {

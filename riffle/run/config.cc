@@ -26,6 +26,7 @@ void Config::validate() const {
   learner.train.validate();
   if (checkpoint.every < 0) throw Error("checkpoint.every must not be negative");
   if (metrics.every < 1) throw Error("metrics.every must be at least 1");
+  if (metrics.nearest_every < 0) throw Error("metrics.nearest_every must not be negative");
   if (learner.picture_size < 0) throw Error("stream.size must not be negative");
 }
 

@@ -20,10 +20,13 @@ struct CheckpointConfig {
 };
 
 struct MetricsConfig {
-  std::int64_t every = 10;  // updates
+  std::int64_t every = 10;            // updates
+  std::int64_t nearest_every = 1000;  // updates; compares all features in the buffer
 
   void describe(Fields& fields) {
     fields.add("metrics.every", every, "updates between lines of metrics.jsonl");
+    fields.add("metrics.nearest_every", nearest_every,
+               "updates between lines that say how redundant the buffer is; 0: never");
   }
 };
 

@@ -31,6 +31,32 @@ std::string progress_line(const UpdateReport& report, const Config& config,
              duration_text(static_cast<double>(train.max_updates - report.update) / rate), " left");
 }
 
+std::vector<std::pair<std::string, double>> metrics_line(const UpdateReport& report,
+                                                         const BufferStats& buffer,
+                                                         double seconds) {
+  std::vector<std::pair<std::string, double>> line = {
+      {"update", static_cast<double>(report.update)},
+      {"samples_seen", static_cast<double>(report.samples_seen)},
+      {"loss", report.loss},
+      {"std", report.std},
+      {"lr", report.lr},
+      {"same_clip_pairs", report.same_clip_pairs},
+      {"buffer_size", static_cast<double>(buffer.size)},
+      {"buffer_clips", static_cast<double>(buffer.distinct_clips)},
+      {"buffer_mean_age", buffer.mean_age},
+      {"buffer_max_age", static_cast<double>(buffer.max_age)},
+      {"buffer_mean_draws", buffer.mean_draws},
+      {"buffer_tracked_share", buffer.tracked_share}};
+  for (const auto& [reason, count] : buffer.evictions)
+    line.emplace_back("evicted_" + reason, static_cast<double>(count));
+  for (std::size_t i = 0; i < buffer.nearest.size(); ++i) {
+    line.emplace_back(cat("nearest_", 100 * i / (buffer.nearest.size() - 1), "%"),
+                      buffer.nearest[i]);
+  }
+  line.emplace_back("seconds", seconds);
+  return line;
+}
+
 }  // namespace
 
 TrainingResult train(const Config& config, const RunFolder& folder) {
@@ -49,15 +75,9 @@ TrainingResult train(const Config& config, const RunFolder& folder) {
     result.samples_seen = report->samples_seen;
     result.loss = report->loss;
     if (report->update % config.metrics.every == 0) {
-      metrics.write({{"update", report->update},
-                     {"samples_seen", report->samples_seen},
-                     {"loss", report->loss},
-                     {"std", report->std},
-                     {"lr", report->lr},
-                     {"same_clip_pairs", report->same_clip_pairs},
-                     {"buffer_size", learner.buffer().size()},
-                     {"buffer_clips", learner.buffer().distinct_clips()},
-                     {"seconds", seconds}});
+      const bool nearest =
+          config.metrics.nearest_every > 0 && report->update % config.metrics.nearest_every == 0;
+      metrics.write(metrics_line(*report, learner.buffer().stats(nearest), seconds));
     }
     if (seconds > 0 && report->update > 1) {
       result.images_per_s =

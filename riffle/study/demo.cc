@@ -41,6 +41,7 @@ void set_small_network(ConfigBuilder& builder) {
   // these.
   builder.set("buffer.features", "arrival");
   builder.set("buffer.tie", "newer");
+  builder.set("buffer.feature_type", "float32");
 }
 
 Mode make_mode(const DemoOptions& options, const std::string& name, const std::string& title,

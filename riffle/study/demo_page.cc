@@ -74,6 +74,8 @@ LineChart curve(const Comparison& comparison, const std::string& title, const st
   chart.title = title;
   chart.x_label = "updates";
   chart.y_label = label;
+  chart.width = 460;  // two side by side
+  chart.height = 300;
   for (std::size_t i = 0; i < comparison.modes.size(); ++i) {
     const auto& mode = comparison.modes[i];
     LineSeries series;
