@@ -1,9 +1,11 @@
 // The program: finds the sub-command, and turns whatever goes wrong into one clear line and an exit
 // code.
 
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "apps/riffle/commands.h"
 #include <CLI/CLI.hpp>
@@ -13,6 +15,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/memory.h"
+#include "riffle/base/text.h"
 
 namespace riffle {
 namespace {
@@ -36,6 +39,16 @@ std::string version() {
          ")";
 }
 
+// CLI11 would only say that a command is missing.
+void require_known_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  if (std::find(names.begin(), names.end(), argv[1]) == names.end()) {
+    throw Error(unknown_name("command", argv[1], names));
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App app("riffle learns visual representations from streams that never end.", "riffle");
   app.set_version_flag("--version", version());
@@ -53,6 +66,7 @@ int run(int argc, char** argv) {
   add_config_command(app);
   add_bench_command(app);
 
+  require_known_command(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help and --version

@@ -40,8 +40,7 @@ struct TrainOptions {
 
 void run_train(const TrainOptions& options) {
   const Config config = options.config.build();
-  const auto folder = RunFolder::create(options.run, config);
-  const TrainingResult result = train(config, folder);
+  const TrainingResult result = train(config, options.run);
   if (options.json) {
     std::cout << nlohmann::ordered_json{{"run", options.run},
                                         {"updates", result.updates},

@@ -34,7 +34,7 @@ TEST(MemoryPlan, PartsCoverCapacityAndOneBatch) {
   const auto plan = plan_memory(config_of(PolicyKind::minred, "1000"), 24, 32, 64, at::kCPU);
   EXPECT_EQ(plan.capacity, 1000);
   EXPECT_EQ(plan.pictures, 1024u * 32 * 32 * 3);
-  EXPECT_EQ(plan.features, 1024u * 64 * 4);
+  EXPECT_EQ(plan.features, 1024u * 64 * 2);  // float16
   EXPECT_GT(plan.index, 0u);
   EXPECT_GT(plan.records, 0u);
   EXPECT_EQ(plan.on_device(), 0u);

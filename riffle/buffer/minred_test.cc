@@ -82,6 +82,7 @@ TEST(MinRed, NewSamplesWithFeaturesMayLeaveAtOnce) {
 TEST(MinRed, TheFirstFeatureIsTakenWholeAndLaterOnesAreBlended) {
   BufferConfig config;
   config.momentum = 0.5;
+  config.feature_type = FeatureType::float32;
   auto policy = make(config);
   policy.inserted(Slots{0, 1, 2, 3}, {});
   policy.tracked(Slots{0, 1, 2, 3}, angles({0, 44, 150, 250}));

@@ -17,10 +17,14 @@ constexpr const char* kCheckpointEnding = ".safetensors";
 
 }  // namespace
 
-RunFolder RunFolder::create(const fs::path& path, const Config& config) {
+void RunFolder::require_free(const fs::path& path) {
   if (fs::exists(path / kConfigFile)) {
     throw Error(cat(path.string(), " holds a run already; give another --run folder"));
   }
+}
+
+RunFolder RunFolder::create(const fs::path& path, const Config& config) {
+  require_free(path);
   write_atomically(path / kConfigFile, config_yaml(config));
   fs::create_directories(path / kCheckpointFolder);
   return RunFolder(path);

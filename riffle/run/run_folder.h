@@ -10,6 +10,8 @@ namespace riffle {
 
 class RunFolder {
  public:
+  // Throws Error when a run is there already.
+  static void require_free(const std::filesystem::path& path);
   // Makes the folder and writes config.yaml. Throws Error when a run is there already.
   static RunFolder create(const std::filesystem::path& path, const Config& config);
   // Throws Error when there is no run.

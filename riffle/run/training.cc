@@ -8,6 +8,7 @@
 #include "riffle/base/text.h"
 #include "riffle/run/checkpoint.h"
 #include "riffle/run/metrics.h"
+#include "riffle/run/run_folder.h"
 #include "riffle/stream/stream.h"
 
 namespace riffle {
@@ -59,9 +60,11 @@ std::vector<std::pair<std::string, double>> metrics_line(const UpdateReport& rep
 
 }  // namespace
 
-TrainingResult train(const Config& config, const RunFolder& folder) {
+TrainingResult train(const Config& config, const std::filesystem::path& path) {
+  RunFolder::require_free(path);
   const auto stream = open_stream(config.stream);
   Learner learner(config.learner, *stream);
+  const auto folder = RunFolder::create(path, config);
   MetricsFile metrics(folder.metrics());
   TrainingResult result;
 

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 
 #include "riffle/run/config.h"
-#include "riffle/run/run_folder.h"
 
 namespace riffle {
 
@@ -19,7 +19,9 @@ struct TrainingResult {
   std::map<std::string, std::int64_t> skipped;
 };
 
-// Trains until the stream ends or max_updates is reached; leaves a checkpoint at the end.
-TrainingResult train(const Config& config, const RunFolder& folder);
+// Makes the run folder `path` and trains until the stream ends or max_updates is reached; leaves a
+// checkpoint at the end. Nothing is made for a run that cannot begin: bad configuration, a stream
+// that does not open, a folder that holds a run.
+TrainingResult train(const Config& config, const std::filesystem::path& path);
 
 }  // namespace riffle
