@@ -7,7 +7,8 @@ namespace riffle {
 void TrainConfig::describe(Fields& fields) {
   fields.add("train.batch", batch, "samples per update, and per batch taken from the stream");
   fields.add("train.updates", updates, "updates per stream batch (K); always 1 without a buffer");
-  fields.add("train.max_updates", max_updates, "updates after which the run ends; the schedule's length");
+  fields.add("train.max_updates", max_updates,
+             "updates after which the run ends; the schedule's length");
   fields.add("train.lr", lr, "learning rate for a batch of 256; scaled by batch/256");
   fields.add("train.momentum", momentum, "momentum of SGD");
   fields.add("train.weight_decay", weight_decay, "weight decay of SGD");
@@ -17,9 +18,12 @@ void TrainConfig::describe(Fields& fields) {
               {"constant-then-decay", ScheduleKind::constant_then_decay}},
              "learning rate over the run");
   fields.add("train.final_lr", final_lr, "where the cosine ends, as a share of lr");
-  fields.add("train.decay_from", decay_from, "constant-then-decay: share of the run before the decay");
-  fields.add("train.fixed_predictor_lr", fixed_predictor_lr, "the predictor keeps the initial learning rate");
-  fields.add("train.warm_features", warm_features, "updates before features on arrival are trusted");
+  fields.add("train.decay_from", decay_from,
+             "constant-then-decay: share of the run before the decay");
+  fields.add("train.fixed_predictor_lr", fixed_predictor_lr,
+             "the predictor keeps the initial learning rate");
+  fields.add("train.warm_features", warm_features,
+             "updates before features on arrival are trusted");
   fields.add("train.threads", threads, "CPU threads; 0: one per core");
 }
 
@@ -34,7 +38,8 @@ void TrainConfig::validate() const {
   require(momentum >= 0 && momentum < 1, "train.momentum must be in [0, 1)");
   require(weight_decay >= 0, "train.weight_decay must not be negative");
   require(final_lr >= 0 && final_lr <= 1, "train.final_lr must be in [0, 1]: a share of lr");
-  require(decay_from >= 0 && decay_from < 1, "train.decay_from must be in [0, 1): a share of the run");
+  require(decay_from >= 0 && decay_from < 1,
+          "train.decay_from must be in [0, 1): a share of the run");
   require(warm_features >= 0, "train.warm_features must not be negative");
   require(threads >= 0, "train.threads must not be negative");
 }

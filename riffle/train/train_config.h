@@ -17,11 +17,11 @@ struct TrainConfig {
   double momentum = 0.9;
   double weight_decay = 1e-4;
   ScheduleKind schedule = ScheduleKind::cosine;
-  double final_lr = 0.0;           // where cosine ends, as a share of lr
-  double decay_from = 0.8;         // constant-then-decay: share of the run after which the decay begins
-  bool fixed_predictor_lr = false; // SimSiam's option: the predictor's lr stays constant
-  std::int64_t warm_features = 50; // updates before features on arrival are trusted
-  std::int64_t threads = 0;        // 0: one per core
+  double final_lr = 0.0;    // where cosine ends, as a share of lr
+  double decay_from = 0.8;  // constant-then-decay: share of the run after which the decay begins
+  bool fixed_predictor_lr = false;  // SimSiam's option: the predictor's lr stays constant
+  std::int64_t warm_features = 50;  // updates before features on arrival are trusted
+  std::int64_t threads = 0;         // 0: one per core
 
   void describe(Fields& fields);
   // Throws Error naming the key whose value makes no sense.
