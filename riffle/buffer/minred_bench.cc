@@ -118,9 +118,8 @@ Slots authors_removals(const at::Tensor& rows, const Slots& live,
   at::Tensor similarity = similarities(rows, live, at::kFloat);
   Slots taken;
   for (std::int64_t step = 0; step < n; ++step) {
-    // Rows first: LibTorch's argmax over a whole matrix is several times slower on a CPU.
-    const auto a = similarity.amax({1}).argmax().item<std::int64_t>();
-    const auto b = similarity.select(0, a).argmax().item<std::int64_t>();
+    const auto flat = similarity.view({-1}).argmax().item<std::int64_t>();
+    const std::int64_t a = flat / similarity.size(1), b = flat % similarity.size(1);
     const std::int64_t leaver = ages[live[a]] < ages[live[b]] ? a : b;
     taken.push_back(live[leaver]);
     forget(similarity, leaver);
