@@ -1,4 +1,4 @@
-# make demo    set up, build, and see the paper's claim in six minutes
+# make demo    set up, build, and see the paper's claim in about four minutes
 # make test    set up, build, and run all tests
 .PHONY: demo test build setup bench format check-format test-sanitize install clean
 PREFIX ?= /usr/local
