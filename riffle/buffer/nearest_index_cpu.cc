@@ -34,10 +34,6 @@ NearestIndexCpu::NearestIndexCpu(const NearestIndexConfig& config)
       weights_(config.slots, kNever),
       all_slots_(config.slots) {
   rows_ = at::zeros({config.slots, config.dim}, stored_type());
-  products_ = at::empty({kRowBlock * kColumnBlock}, at::kFloat);
-  if (config.type != FeatureType::float32) {
-    converted_ = at::empty({kColumnBlock, config.dim}, at::kFloat);
-  }
   for (std::int64_t slot = 0; slot < config.slots; ++slot) {
     all_slots_[slot] = static_cast<std::int32_t>(slot);
   }
@@ -47,9 +43,10 @@ NearestIndexCpu::NearestIndexCpu(const NearestIndexConfig& config)
 std::uint64_t NearestIndexCpu::own_bytes(const NearestIndexConfig& config) {
   const std::uint64_t element = config.type == FeatureType::float32 ? 4 : 2;
   const std::uint64_t per_slot = config.dim * element + 8 + 4 + 4 + 2 * sizeof(Waiting);
-  // One block of products, one of columns as float32 and one of rows.
+  // For each thread a block of products, one of columns and one of rows.
   const std::uint64_t scratch =
-      kRowBlock * (kColumnBlock * 4 + sizeof(Best)) + (kColumnBlock + kRowBlock) * config.dim * 8;
+      at::get_num_threads() * (kRowBlock * (kColumnBlock * 4 + sizeof(Best)) +
+                               (kColumnBlock + kRowBlock) * config.dim * (4 + element));
   return config.slots * per_slot + scratch;
 }
 

@@ -52,12 +52,19 @@ class NearestIndexCpu : public NearestIndex {
     std::int64_t count;
   };
 
-  static constexpr std::int64_t kRowBlock = 512;
+  // What a thread needs for itself.
+  struct Scratch {
+    at::Tensor products;   // [kRowBlock * kColumnBlock]
+    at::Tensor converted;  // [kColumnBlock, dim], for rows not stored as float32
+  };
+
+  static constexpr std::int64_t kRowBlock = 256;
+  static constexpr std::int64_t kLeastRowBlock = 32;
   static constexpr std::int64_t kColumnBlock = 1024;
 
-  // How many turns of a loop one thread should take at least, for turns of so many operations: a
-  // few microseconds' worth.
-  static std::int64_t grain(std::int64_t operations) { return 32768 / operations + 1; }
+  // How many turns of a loop one thread should take at least, for turns of so many operations: some
+  // ten microseconds' worth. Waking a thread for less is slow, and on a busy machine very slow.
+  static std::int64_t grain(std::int64_t operations) { return 262144 / operations + 1; }
 
   void write(std::span<const std::int64_t> slots, std::span<const std::uint64_t> ages,
              const at::Tensor& features, double momentum, std::uint64_t first) override;
@@ -67,17 +74,20 @@ class NearestIndexCpu : public NearestIndex {
   void product(at::Tensor& out, const at::Tensor& a, const at::Tensor& b) const override;
 
   void scan(std::span<const std::int64_t> changed);
+  double scan_group(std::span<const std::int64_t> changed, const std::vector<std::int32_t>& slots,
+                    const std::vector<float>& weights, std::int64_t begin, std::int64_t end,
+                    Scratch& scratch);
   // Products of `left` with the columns, offered to its rows' lists. Row r sees the first
   // first_row_columns + r columns.
   void offer_block(const at::Tensor& left, const Columns& part, std::vector<Best>& best,
-                   std::int64_t first_row_columns);
+                   std::int64_t first_row_columns, Scratch& scratch) const;
   void offer(const float* products, const Columns& part, std::int64_t columns, Best& best) const;
-  void refine_block(std::span<const std::int64_t> slots, const std::vector<Best>& best);
   double refine(std::int64_t slot, const Best& best);
   void rescan(std::int64_t slot);
   void keep(std::int64_t slot, std::span<Nearest> nearest);
   at::Tensor gather(std::span<const std::int64_t> slots) const;
-  at::Tensor float_rows(std::int64_t begin, std::int64_t count);
+  at::Tensor float_rows(std::int64_t begin, std::int64_t count, Scratch& scratch) const;
+  Scratch make_scratch() const;
 
   Nearest nearest_of(std::int64_t slot) const;
   std::int64_t who_leaves(std::int64_t a, std::int64_t b) const;
@@ -96,8 +106,7 @@ class NearestIndexCpu : public NearestIndex {
       weights_;  // inverse norms; NaN, which is nearer than nothing, where a scan must not look
   std::vector<std::int32_t> all_slots_;
   std::vector<Waiting> heap_;
-  at::Tensor products_;   // scratch
-  at::Tensor converted_;  // scratch
+  std::vector<Scratch> scratch_;  // one a thread
   NearestIndexStats stats_;
 };
 

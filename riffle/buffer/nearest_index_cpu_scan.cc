@@ -20,59 +20,92 @@ Stored* data(const at::Tensor& tensor) {
 
 }  // namespace
 
-// Rows of slots that are not pending, then the pending ones among themselves: a changed row owns
-// its pairs with all unchanged rows and with those that changed before it.
+// A thread takes a group of changed rows through all columns: one fork and join for the whole scan,
+// and products that stay in the thread's cache.
 void NearestIndexCpu::scan(std::span<const std::int64_t> changed) {
   const auto count = static_cast<std::int64_t>(changed.size());
-  const std::vector<std::int32_t> changed_slots(changed.begin(), changed.end());
-  std::vector<float> changed_weights(count);
+  const std::vector<std::int32_t> slots(changed.begin(), changed.end());
+  std::vector<float> weights(count);
   for (std::int64_t r = 0; r < count; ++r) {
-    changed_weights[r] = static_cast<float>(inverse_norms_[changed[r]]);
+    weights[r] = static_cast<float>(inverse_norms_[changed[r]]);
   }
-  for (std::int64_t begin = 0; begin < count; begin += kRowBlock) {
-    const std::int64_t rows = std::min(kRowBlock, count - begin);
-    const at::Tensor left = gather(changed.subspan(begin, rows));
-    std::vector<Best> best(rows);
-    for (std::int64_t column = 0; column < config_.slots; column += kColumnBlock) {
-      const std::int64_t columns = std::min(kColumnBlock, config_.slots - column);
-      const Columns part{float_rows(column, columns), weights_.data() + column,
-                         all_slots_.data() + column, columns};
-      offer_block(left, part, best, columns);
+  const std::int64_t threads = at::get_num_threads();
+  while (static_cast<std::int64_t>(scratch_.size()) < threads) scratch_.push_back(make_scratch());
+  const std::int64_t rows = std::clamp((count + threads - 1) / threads, kLeastRowBlock, kRowBlock);
+  std::mutex guard;
+  at::parallel_for(0, (count + rows - 1) / rows, 1, [&](std::int64_t first, std::int64_t last) {
+    Scratch& scratch = scratch_[at::get_thread_num()];
+    double largest = 0.0;
+    for (std::int64_t group = first; group < last; ++group) {
+      const std::int64_t begin = group * rows;
+      const std::int64_t end = std::min(count, begin + rows);
+      largest = std::max(largest, scan_group(changed, slots, weights, begin, end, scratch));
     }
-    for (std::int64_t column = 0; column < begin + rows; column += kColumnBlock) {
-      const std::int64_t columns = std::min(kColumnBlock, begin + rows - column);
-      const Columns part{gather(changed.subspan(column, columns)), changed_weights.data() + column,
-                         changed_slots.data() + column, columns};
-      offer_block(left, part, best, begin - column);
-    }
-    refine_block(changed.subspan(begin, rows), best);
-  }
-  for (std::int64_t r = 0; r < count; ++r) weights_[changed[r]] = changed_weights[r];
+    const std::lock_guard lock(guard);
+    stats_.largest_rounding = std::max(stats_.largest_rounding, largest);
+  });
+  for (std::int64_t r = 0; r < count; ++r) weights_[changed[r]] = weights[r];
   stats_.scanned += count;
+}
+
+// Rows of slots that are not pending, then the pending ones among themselves: a changed row owns
+// its pairs with all unchanged rows and with those that changed before it.
+double NearestIndexCpu::scan_group(std::span<const std::int64_t> changed,
+                                   const std::vector<std::int32_t>& slots,
+                                   const std::vector<float>& weights, std::int64_t begin,
+                                   std::int64_t end, Scratch& scratch) {
+  const at::Tensor left = gather(changed.subspan(begin, end - begin));
+  std::vector<Best> best(end - begin);
+  for (std::int64_t column = 0; column < config_.slots; column += kColumnBlock) {
+    const std::int64_t columns = std::min(kColumnBlock, config_.slots - column);
+    const Columns part{float_rows(column, columns, scratch), weights_.data() + column,
+                       all_slots_.data() + column, columns};
+    offer_block(left, part, best, columns, scratch);
+  }
+  for (std::int64_t column = 0; column < end; column += kColumnBlock) {
+    const std::int64_t columns = std::min(kColumnBlock, end - column);
+    const Columns part{gather(changed.subspan(column, columns)), weights.data() + column,
+                       slots.data() + column, columns};
+    offer_block(left, part, best, begin - column, scratch);
+  }
+  double largest = 0.0;
+  for (std::int64_t r = begin; r < end; ++r) {
+    largest = std::max(largest, refine(changed[r], best[r - begin]));
+  }
+  return largest;
+}
+
+NearestIndexCpu::Scratch NearestIndexCpu::make_scratch() const {
+  Scratch made;
+  made.products = at::empty({kRowBlock * kColumnBlock}, at::kFloat);
+  if (config_.type != FeatureType::float32) {
+    made.converted = at::empty({kColumnBlock, config_.dim}, at::kFloat);
+  }
+  return made;
 }
 
 at::Tensor NearestIndexCpu::gather(std::span<const std::int64_t> slots) const {
   return rows_.index_select(0, integers_tensor(slots)).to(at::kFloat);
 }
 
-at::Tensor NearestIndexCpu::float_rows(std::int64_t begin, std::int64_t count) {
+at::Tensor NearestIndexCpu::float_rows(std::int64_t begin, std::int64_t count,
+                                       Scratch& scratch) const {
   const at::Tensor part = rows_.narrow(0, begin, count);
   if (config_.type == FeatureType::float32) return part;
-  at::Tensor converted = converted_.narrow(0, 0, count);
+  at::Tensor converted = scratch.converted.narrow(0, 0, count);
   return converted.copy_(part);
 }
 
 void NearestIndexCpu::offer_block(const at::Tensor& left, const Columns& part,
-                                  std::vector<Best>& best, std::int64_t first_row_columns) {
+                                  std::vector<Best>& best, std::int64_t first_row_columns,
+                                  Scratch& scratch) const {
   const auto rows = static_cast<std::int64_t>(best.size());
-  at::Tensor block = products_.narrow(0, 0, rows * part.count).view({rows, part.count});
+  at::Tensor block = scratch.products.narrow(0, 0, rows * part.count).view({rows, part.count});
   at::mm_out(block, left, part.rows.t());
-  at::parallel_for(0, rows, grain(part.count), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      const std::int64_t columns = std::clamp<std::int64_t>(first_row_columns + r, 0, part.count);
-      offer(data<float>(block) + r * part.count, part, columns, best[r]);
-    }
-  });
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t columns = std::clamp<std::int64_t>(first_row_columns + r, 0, part.count);
+    offer(data<float>(block) + r * part.count, part, columns, best[r]);
+  }
 }
 
 void NearestIndexCpu::offer(const float* products, const Columns& part, std::int64_t columns,
@@ -99,23 +132,6 @@ void NearestIndexCpu::offer(const float* products, const Columns& part, std::int
     if (maxima[block] > floor()) look(block * kMaximaBlock, (block + 1) * kMaximaBlock);
   }
   look(blocks * kMaximaBlock, columns);
-}
-
-void NearestIndexCpu::refine_block(std::span<const std::int64_t> slots,
-                                   const std::vector<Best>& best) {
-  std::mutex guard;
-  double largest = 0.0;
-  const auto rows = static_cast<std::int64_t>(slots.size());
-  at::parallel_for(0, rows, grain(config_.dim * config_.neighbours),
-                   [&](std::int64_t begin, std::int64_t end) {
-                     double largest_here = 0.0;
-                     for (std::int64_t r = begin; r < end; ++r) {
-                       largest_here = std::max(largest_here, refine(slots[r], best[r]));
-                     }
-                     const std::lock_guard lock(guard);
-                     largest = std::max(largest, largest_here);
-                   });
-  stats_.largest_rounding = std::max(stats_.largest_rounding, largest);
 }
 
 // The float32 product says who the nearest are, float64 how near. Everyone else is at least as far
