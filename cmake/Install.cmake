@@ -17,7 +17,8 @@ install(DIRECTORY riffle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING 
   PATTERN testdata EXCLUDE)
 install(EXPORT riffle NAMESPACE riffle:: FILE riffle-targets.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/riffle)
-install(FILES ${CMAKE_CURRENT_LIST_DIR}/riffle-config.cmake
+configure_file(${CMAKE_CURRENT_LIST_DIR}/riffle-config.cmake.in ${CMAKE_BINARY_DIR}/riffle-config.cmake @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/riffle-config.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/riffle)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/riffle-config-version.cmake
   COMPATIBILITY SameMinorVersion)

@@ -1,6 +1,7 @@
-# riffle_room(NAME [TORCH] [USES room...] [LINK target...])
+# riffle_room(NAME [TORCH] [USES room...] [LINK target...] [DEFINE name...] [WITHOUT file...])
 #   A room is the folder riffle/NAME: its *.cc (and *.cu where CUDA is there) become the library riffle_NAME,
-#   its *_test.cc the program NAME_test, each of whose tests ctest runs on its own.
+#   its *_test.cc the program NAME_test, each of whose tests ctest runs on its own. WITHOUT names files to leave out:
+#   "video" stands for video*.cc, tests included.
 # riffle_program(NAME FOLDER USES room...)
 #   A program from the *.cc of a folder, left at the top of the build folder.
 
@@ -22,13 +23,15 @@ function(riffle_discover TARGET PREFIX)
 endfunction()
 
 function(riffle_room NAME)
-  cmake_parse_arguments(ROOM "TORCH" "" "USES;LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "TORCH" "" "USES;LINK;DEFINE;WITHOUT" ${ARGN})
   set(folder ${CMAKE_SOURCE_DIR}/riffle/${NAME})
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc)
-  file(GLOB tests CONFIGURE_DEPENDS ${folder}/*_test.cc)
-  if(tests)
-    list(REMOVE_ITEM sources ${tests})
-  endif()
+  foreach(name ${ROOM_WITHOUT})
+    list(FILTER sources EXCLUDE REGEX "/${name}[^/]*$")
+  endforeach()
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   if(RIFFLE_CUDA)
     file(GLOB kernels CONFIGURE_DEPENDS ${folder}/*.cu)
     list(APPEND sources ${kernels})
@@ -39,6 +42,7 @@ function(riffle_room NAME)
   set_target_properties(riffle_${NAME} PROPERTIES LINKER_LANGUAGE CXX EXPORT_NAME ${NAME})
   target_link_libraries(riffle_${NAME} PUBLIC riffle_options ${ROOM_USES} PRIVATE
     $<BUILD_INTERFACE:riffle_warnings> ${ROOM_LINK})
+  target_compile_definitions(riffle_${NAME} PRIVATE ${ROOM_DEFINE})
   if(ROOM_TORCH)
     riffle_uses_torch(riffle_${NAME} PUBLIC)
   endif()
@@ -48,7 +52,8 @@ function(riffle_room NAME)
     target_link_libraries(${NAME}_test PRIVATE riffle_${NAME} riffle_warnings ${ROOM_LINK}
       GTest::gmock GTest::gtest_main)
     target_compile_definitions(${NAME}_test PRIVATE
-      RIFFLE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" RIFFLE_PYTHON="${RIFFLE_PYTHON}")
+      RIFFLE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" RIFFLE_PYTHON="${RIFFLE_PYTHON}"
+      ${ROOM_DEFINE})
     if(ROOM_TORCH)
       riffle_uses_torch(${NAME}_test PRIVATE)
     endif()

@@ -1,7 +1,7 @@
 // A stream of pictures that never has to end: each sample is seen once, in order.
 //
 // Sources (synthetic, folder, ...) and shapes that wrap another stream all are Streams. A stream is
-// used by one thread.
+// used by one thread; stop() alone may be called from any.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +42,11 @@ class Stream {
   // no position of this stream.
   virtual std::string position() const = 0;
   virtual void seek(const std::string& position) = 0;
+
+  // Ends the wait of a next() for data still to arrive (a camera, a folder that is watched), which
+  // then gives nothing, as does every later one. Has no effect on streams that never wait. Safe to
+  // call from any thread, once or often, while next() runs.
+  virtual void stop() {}
 
   // How many items were skipped so far, by reason.
   virtual std::map<std::string, std::int64_t> skipped() const { return {}; }
