@@ -1,0 +1,57 @@
+#include "riffle/train/plain_updater.h"
+
+#include <cmath>
+#include <numeric>
+
+#include <torch/torch.h>
+
+namespace riffle {
+namespace {
+
+std::shared_ptr<Objective> make_objective(const UpdaterConfig& config, at::Device device) {
+  auto objective = make_simsiam(config.model, config.seed);
+  objective->to(device);
+  return objective;
+}
+
+// The same pictures where the views are made: in host memory.
+Pictures in_host_memory(const Pictures& pictures) {
+  if (pictures.tensor.is_cpu()) return pictures;
+  const auto rows = torch::tensor(at::ArrayRef<std::int64_t>(pictures.indices), torch::kInt64);
+  Pictures host{pictures.tensor.index_select(0, rows.to(pictures.tensor.device())).cpu(),
+                pictures.indices};
+  std::iota(host.indices.begin(), host.indices.end(), 0);
+  return host;
+}
+
+}  // namespace
+
+PlainUpdater::PlainUpdater(const UpdaterConfig& config, at::Device device)
+    : device_(device),
+      pool_(static_cast<int>(config.train.threads)),
+      training_views_(config.augment, config.seed, pool_),
+      arrival_views_(config.augment, ~config.seed, pool_),
+      objective_(make_objective(config, device)),
+      optimizer_(*objective_, config.train) {}
+
+Updater::Result PlainUpdater::update(const Pictures& pictures, std::int64_t step, double lr,
+                                     double predictor_lr) {
+  const Pictures host = in_host_memory(pictures);
+  const auto [view1, view2] =
+      training_views_(host.tensor, host.indices, static_cast<std::uint64_t>(step));
+  const auto output = objective_->forward(view1.to(device_), view2.to(device_));
+  Result result{output.loss.item<double>(), output.std.item<double>(), output.features};
+  if (!std::isfinite(result.loss)) return result;
+  output.loss.backward();
+  optimizer_.step(lr, predictor_lr);
+  return result;
+}
+
+at::Tensor PlainUpdater::arrival_features(const Pictures& pictures, std::int64_t step) {
+  const Pictures host = in_host_memory(pictures);
+  const auto [view1, view2] =
+      arrival_views_(host.tensor, host.indices, static_cast<std::uint64_t>(step));
+  return objective_->features(view1.to(device_), view2.to(device_));
+}
+
+}  // namespace riffle

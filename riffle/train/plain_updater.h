@@ -1,0 +1,31 @@
+// Updates by LibTorch's operations, one after the other, on any device; views are made on the CPU.
+#pragma once
+
+#include "riffle/augment/two_views.h"
+#include "riffle/base/thread_pool.h"
+#include "riffle/train/sgd.h"
+#include "riffle/train/updater.h"
+
+namespace riffle {
+
+class PlainUpdater : public Updater {
+ public:
+  PlainUpdater(const UpdaterConfig& config, at::Device device);
+
+  Result update(const Pictures& pictures, std::int64_t step, double lr,
+                double predictor_lr) override;
+  at::Tensor arrival_features(const Pictures& pictures, std::int64_t step) override;
+  Objective& objective() override { return *objective_; }
+  NamedTensors momenta() override { return optimizer_.state(); }
+  void load_momenta(const NamedTensors& momenta) override { optimizer_.load_state(momenta); }
+
+ private:
+  at::Device device_;
+  ThreadPool pool_;
+  TwoViews training_views_;
+  TwoViews arrival_views_;
+  std::shared_ptr<Objective> objective_;
+  Sgd optimizer_;
+};
+
+}  // namespace riffle

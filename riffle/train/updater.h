@@ -1,0 +1,63 @@
+// What one update does to the network: two views of the pictures drawn, forward, backward, SGD.
+//
+// A device may have a faster way than plain operations; all give the same up to rounding. The
+// views are a function of the seed, the step and the place in the batch. Used by one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+#include "riffle/augment/augment_config.h"
+#include "riffle/buffer/store.h"
+#include "riffle/model/model_config.h"
+#include "riffle/model/objective.h"
+#include "riffle/model/state.h"
+#include "riffle/train/train_config.h"
+
+namespace riffle {
+
+struct UpdaterConfig {
+  ModelConfig model;
+  AugmentConfig augment;
+  TrainConfig train;
+  std::uint64_t seed = 0;
+  std::string device = "cpu";
+};
+
+class Updater {
+ public:
+  struct Result {
+    double loss = 0;      // when it is not finite, the network is as it was before
+    double std = 0;       // collapse gauge, see ObjectiveOutput
+    at::Tensor features;  // [batch, feature_dim] on the device, until the next update
+  };
+
+  virtual ~Updater() = default;
+
+  // `pictures` may lie in host or device memory. `step` counts updates from 0.
+  virtual Result update(const Pictures& pictures, std::int64_t step, double lr,
+                        double predictor_lr) = 0;
+
+  // Features of samples that just arrived, in evaluation mode. `step` counts stream batches.
+  virtual at::Tensor arrival_features(const Pictures& pictures, std::int64_t step) = 0;
+
+  // The network as the last update left it, on the device.
+  virtual Objective& objective() = 0;
+
+  // The optimiser's momenta by the parameters' names: copies on the CPU. load_momenta throws Error
+  // for names or shapes that are not the parameters'. Whoever changes the weights or momenta
+  // between two updates says so by weights_changed().
+  virtual NamedTensors momenta() = 0;
+  virtual void load_momenta(const NamedTensors& momenta) = 0;
+  virtual void weights_changed() {}
+};
+
+// Throws Error for an unknown device, or one that this build or machine lacks.
+at::Device open_device(const std::string& name);
+
+std::unique_ptr<Updater> make_updater(const UpdaterConfig& config);
+
+}  // namespace riffle
