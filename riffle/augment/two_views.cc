@@ -1,6 +1,5 @@
 #include "riffle/augment/two_views.h"
 
-#include <array>
 #include <stdexcept>
 
 #include <ATen/ops/empty.h>
@@ -16,23 +15,18 @@ TwoViews::TwoViews(const AugmentConfig& config, std::uint64_t seed, ThreadPool& 
   config_.validate();
 }
 
-std::pair<at::Tensor, at::Tensor> TwoViews::operator()(const at::Tensor& pictures,
-                                                       std::span<const std::int64_t> slots,
-                                                       std::uint64_t step) const {
-  std::array<at::Tensor, 2> outputs;
-  make(pictures, slots, step, outputs);
-  return {outputs[0], outputs[1]};
+at::Tensor TwoViews::operator()(const at::Tensor& pictures, std::span<const std::int64_t> slots,
+                                std::uint64_t step) const {
+  return make(pictures, slots, step, 2);
 }
 
 at::Tensor TwoViews::one_view(const at::Tensor& pictures, std::span<const std::int64_t> slots,
                               std::uint64_t step) const {
-  std::array<at::Tensor, 1> outputs;
-  make(pictures, slots, step, outputs);
-  return outputs[0];
+  return make(pictures, slots, step, 1);
 }
 
-void TwoViews::make(const at::Tensor& pictures, std::span<const std::int64_t> slots,
-                    std::uint64_t step, std::span<at::Tensor> outputs) const {
+at::Tensor TwoViews::make(const at::Tensor& pictures, std::span<const std::int64_t> slots,
+                          std::uint64_t step, std::int64_t views) const {
   check_pictures(pictures);
   for (const auto slot : slots) {
     if (slot < 0 || slot >= pictures.size(0)) {
@@ -40,13 +34,9 @@ void TwoViews::make(const at::Tensor& pictures, std::span<const std::int64_t> sl
     }
   }
   const auto count = static_cast<std::int64_t>(slots.size());
-  const auto views = static_cast<std::int64_t>(outputs.size());
-  std::array<float*, 2> data{};
-  for (std::int64_t view = 0; view < views; ++view) {
-    outputs[view] = at::empty({count, 3, config_.size, config_.size},
-                              pictures.options().dtype(at::kFloat), at::MemoryFormat::ChannelsLast);
-    data[view] = outputs[view].mutable_data_ptr<float>();
-  }
+  auto made = at::empty({views * count, 3, config_.size, config_.size},
+                        pictures.options().dtype(at::kFloat), at::MemoryFormat::ChannelsLast);
+  auto* out = made.mutable_data_ptr<float>();
 
   const auto height = static_cast<int>(pictures.size(1));
   const auto width = static_cast<int>(pictures.size(2));
@@ -59,8 +49,9 @@ void TwoViews::make(const at::Tensor& pictures, std::span<const std::int64_t> sl
     const ViewPlan plan =
         plan_view(config_, height, width, seed_, view_position(step, place, view));
     render_view(bytes + slots[place] * picture_bytes, width, plan, static_cast<int>(config_.size),
-                data[view] + place * view_floats);
+                out + (view * count + place) * view_floats);
   });
+  return made;
 }
 
 }  // namespace riffle

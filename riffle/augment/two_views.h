@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <span>
-#include <utility>
 
 #include <ATen/core/Tensor.h>
 
@@ -23,21 +22,19 @@ class TwoViews {
   TwoViews(const AugmentConfig& config, std::uint64_t seed, ThreadPool& pool);
 
   // `pictures`: [slots, height, width, 3] uint8, contiguous, on the CPU. `step` counts calls of one
-  // purpose: the update, for training. Gives two [slots.size(), 3, size, size] float32 tensors,
-  // channels-last, ImageNet-normalised. Another kind of tensor gets std::invalid_argument, a slot
-  // outside of it std::out_of_range.
-  std::pair<at::Tensor, at::Tensor> operator()(const at::Tensor& pictures,
-                                               std::span<const std::int64_t> slots,
-                                               std::uint64_t step) const;
+  // purpose: the update, for training. Gives [2 * slots.size(), 3, size, size] float32,
+  // channels-last, ImageNet-normalised: the first views of all slots, then their second views.
+  // Another kind of tensor gets std::invalid_argument, a slot outside of it std::out_of_range.
+  at::Tensor operator()(const at::Tensor& pictures, std::span<const std::int64_t> slots,
+                        std::uint64_t step) const;
 
-  // The first of the two alone, at half the cost: what a probe trains on.
+  // The first views alone, at half the cost: what a probe trains on.
   at::Tensor one_view(const at::Tensor& pictures, std::span<const std::int64_t> slots,
                       std::uint64_t step) const;
 
  private:
-  // The first outputs.size() views of every picture.
-  void make(const at::Tensor& pictures, std::span<const std::int64_t> slots, std::uint64_t step,
-            std::span<at::Tensor> outputs) const;
+  at::Tensor make(const at::Tensor& pictures, std::span<const std::int64_t> slots,
+                  std::uint64_t step, std::int64_t views) const;
 
   AugmentConfig config_;
   std::uint64_t seed_;

@@ -10,6 +10,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/model/batch_norm_kernel.h"
+#include "riffle/model/batch_norm_on_gpu.h"
 
 namespace riffle {
 namespace {
@@ -309,6 +310,9 @@ torch::Tensor batch_norm(const BatchNormTensors& norm, const torch::Tensor& x, b
   }
   if (fused && !torch::GradMode::is_enabled()) {
     return with_running_statistics(norm, x, relu, residual);
+  }
+  if (fits_gpu_kernels(norm, x) && (training || !torch::GradMode::is_enabled())) {
+    return batch_norm_on_gpu(norm, x, training, views, relu, residual);
   }
   return batch_norm_composed(norm, x, training, views, relu, residual);
 }

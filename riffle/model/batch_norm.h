@@ -1,9 +1,10 @@
 // Batch normalisation, an optional residual added to it, and an optional ReLU, as one
 // differentiable operation.
 //
-// On the CPU (float32, channels last) it is one operation that reads each map as few times as it
-// can and normalises several views of a batch in one go, each by its own statistics; elsewhere it
-// is put together from torch's operations. The result does not depend on the number of threads.
+// On the CPU (float32) and on a GPU (float32 or bfloat16) it is one operation that reads each map,
+// channels last, as few times as it can and normalises several views of a batch in one go, each by
+// its own statistics; elsewhere it is put together from torch's operations. Statistics, weight and
+// bias are float32. The result does not depend on the number of threads.
 #pragma once
 
 #include <cstdint>

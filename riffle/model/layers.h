@@ -2,7 +2,8 @@
 // them.
 //
 // How a batch passes is an argument, not a flag of the module: the same network can serve
-// evaluation while it is being trained. Pictures and maps are channels last.
+// evaluation while it is being trained. Pictures and maps are channels last. Weights are float32; a
+// layer computes in the type of what it is given.
 #pragma once
 
 #include <cstdint>

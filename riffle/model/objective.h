@@ -22,12 +22,16 @@ struct ObjectiveOutput {
 
 class Objective : public torch::nn::Module {
  public:
-  // Training mode. Each view passes the encoder on its own: batch-norm statistics are per view.
-  virtual ObjectiveOutput forward(const torch::Tensor& view1, const torch::Tensor& view2) = 0;
+  // `views` are [2 * batch, channels, height, width]: the first views of all samples, then their
+  // second views, each half with batch-norm statistics of its own. Their type is the one computed
+  // in; loss and features are float32 all the same.
+
+  // Training mode.
+  virtual ObjectiveOutput forward(const torch::Tensor& views) = 0;
 
   // Features to track of samples that just arrived: evaluation mode (running statistics), no
   // gradient. [batch, feature_dim]
-  virtual torch::Tensor features(const torch::Tensor& view1, const torch::Tensor& view2) = 0;
+  virtual torch::Tensor features(const torch::Tensor& views) = 0;
 
   // What probes and users want: pooled encoder output in evaluation mode, no gradient. [batch,
   // encoder_dim]

@@ -24,11 +24,10 @@ torch::Tensor tracked_features(const torch::Tensor& projections) {
   return unit_length(views[0] + views[1]);
 }
 
-void check_views(const torch::Tensor& view1, const torch::Tensor& view2) {
-  if (view1.dim() != 4 || view1.size(1) != 3 || view1.sizes() != view2.sizes()) {
+void check_views(const torch::Tensor& views) {
+  if (views.dim() != 4 || views.size(0) % kViews != 0) {
     throw std::logic_error(
-        cat("two views must be [batch, 3, height, width] and equal in shape, not ", view1.sizes(),
-            " and ", view2.sizes()));
+        cat("views must be [2 * batch, channels, height, width], not ", views.sizes()));
   }
 }
 
@@ -51,7 +50,7 @@ Projector::Projector(const Init& init, std::int64_t in, std::int64_t hidden, std
 torch::Tensor Projector::forward(const torch::Tensor& rows, Pass pass) const {
   torch::Tensor hidden = bn1_->forward(linear0_->forward(rows), pass, /*relu=*/true);
   hidden = bn4_->forward(linear3_->forward(hidden), pass, /*relu=*/true);
-  return bn7_->forward(linear6_->forward(hidden), pass, /*relu=*/false);
+  return bn7_->forward(linear6_->forward(hidden).to(torch::kFloat32), pass, /*relu=*/false);
 }
 
 Predictor::Predictor(const Init& init, std::int64_t width, std::int64_t hidden)
@@ -84,31 +83,22 @@ SimSiam::SimSiam(const ModelConfig& config, std::uint64_t seed)
   }
 }
 
-// Projections of the first view's rows, then the second's. On the CPU both views pass together,
-// batch norm keeping their statistics apart: convolutions are quicker on one large batch than on
-// two small ones. A GPU is busy with one view already, and there the joint batch would have to be
-// cut at every norm.
-torch::Tensor SimSiam::project(const torch::Tensor& view1, const torch::Tensor& view2,
-                               bool training) const {
-  check_views(view1, view2);
-  const Pass alone{.training = training};
-  if (!view1.device().is_cpu()) {
-    const auto project_one = [&](const torch::Tensor& view) {
-      return projector_->forward(encoder_->forward(view, alone), alone);
-    };
-    return torch::cat({project_one(view1), project_one(view2)});
-  }
-  const Pass together{.training = training, .views = kViews};
-  return projector_->forward(encoder_->forward(torch::cat({view1, view2}), together), together);
+// Float32 projections of the first view's rows, then the second's. Both views pass together, batch
+// norm keeping their statistics apart: convolutions are quicker on one large batch than on two.
+torch::Tensor SimSiam::project(const torch::Tensor& views, bool training) const {
+  check_views(views);
+  const Pass pass{.training = training, .views = kViews};
+  return projector_->forward(encoder_->forward(views, pass), pass);
 }
 
-ObjectiveOutput SimSiam::forward(const torch::Tensor& view1, const torch::Tensor& view2) {
-  const torch::Tensor projections = project(view1, view2, /*training=*/true);
+ObjectiveOutput SimSiam::forward(const torch::Tensor& views) {
+  const torch::Tensor projections = project(views, /*training=*/true);
   const torch::Tensor predictions =
-      predictor_->forward(projections, {.training = true, .views = kViews});
+      predictor_->forward(projections.to(views.scalar_type()), {.training = true, .views = kViews})
+          .to(torch::kFloat32);
   const torch::Tensor fixed = projections.detach();
   const torch::Tensor targets = unit_length(fixed);
-  const std::int64_t batch = view1.size(0);
+  const std::int64_t batch = views.size(0) / kViews;
   const torch::Tensor loss = (unit_length(predictions) * targets.roll(batch, 0)).sum() *
                              (-1.0 / static_cast<double>(kViews * batch));
 
@@ -120,9 +110,9 @@ ObjectiveOutput SimSiam::forward(const torch::Tensor& view1, const torch::Tensor
           .std = targets.std(0, /*unbiased=*/false).mean() * std::sqrt(dim)};
 }
 
-torch::Tensor SimSiam::features(const torch::Tensor& view1, const torch::Tensor& view2) {
+torch::Tensor SimSiam::features(const torch::Tensor& views) {
   const torch::NoGradGuard no_gradient;
-  return tracked_features(project(view1, view2, /*training=*/false));
+  return tracked_features(project(views, /*training=*/false));
 }
 
 torch::Tensor SimSiam::encode(const torch::Tensor& pictures) {

@@ -43,16 +43,15 @@ class SimSiam : public Objective {
  public:
   SimSiam(const ModelConfig& config, std::uint64_t seed);
 
-  ObjectiveOutput forward(const torch::Tensor& view1, const torch::Tensor& view2) override;
-  torch::Tensor features(const torch::Tensor& view1, const torch::Tensor& view2) override;
+  ObjectiveOutput forward(const torch::Tensor& views) override;
+  torch::Tensor features(const torch::Tensor& views) override;
   torch::Tensor encode(const torch::Tensor& pictures) override;
   std::int64_t feature_dim() const override { return feature_dim_; }
   std::int64_t encoder_dim() const override { return encoder_->features(); }
   std::vector<torch::Tensor> predictor_parameters() override { return predictor_->parameters(); }
 
  private:
-  torch::Tensor project(const torch::Tensor& view1, const torch::Tensor& view2,
-                        bool training) const;
+  torch::Tensor project(const torch::Tensor& views, bool training) const;
 
   std::int64_t feature_dim_;
   std::shared_ptr<ResNet> encoder_;

@@ -37,9 +37,9 @@ PlainUpdater::PlainUpdater(const UpdaterConfig& config, at::Device device)
 Updater::Result PlainUpdater::update(const Pictures& pictures, std::int64_t step, double lr,
                                      double predictor_lr) {
   const Pictures host = in_host_memory(pictures);
-  const auto [view1, view2] =
+  const torch::Tensor views =
       training_views_(host.tensor, host.indices, static_cast<std::uint64_t>(step));
-  const auto output = objective_->forward(view1.to(device_), view2.to(device_));
+  const auto output = objective_->forward(views.to(device_));
   Result result{output.loss.item<double>(), output.std.item<double>(), output.features};
   if (!std::isfinite(result.loss)) return result;
   output.loss.backward();
@@ -49,9 +49,9 @@ Updater::Result PlainUpdater::update(const Pictures& pictures, std::int64_t step
 
 at::Tensor PlainUpdater::arrival_features(const Pictures& pictures, std::int64_t step) {
   const Pictures host = in_host_memory(pictures);
-  const auto [view1, view2] =
+  const torch::Tensor views =
       arrival_views_(host.tensor, host.indices, static_cast<std::uint64_t>(step));
-  return objective_->features(view1.to(device_), view2.to(device_));
+  return objective_->features(views.to(device_));
 }
 
 }  // namespace riffle

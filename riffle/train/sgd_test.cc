@@ -18,11 +18,11 @@ class Toy : public Objective {
     linear_ = register_parameter("linear", init.linear_uniform("linear", {5, 4}, 4));
     predictor_ = register_parameter("predictor", init.linear_uniform("predictor", {4, 4}, 4));
   }
-  ObjectiveOutput forward(const torch::Tensor&, const torch::Tensor&) override {
+  ObjectiveOutput forward(const torch::Tensor&) override {
     const torch::Tensor loss = conv_.pow(3).sum() + (linear_.matmul(predictor_)).pow(2).sum();
     return {loss, {}, {}};
   }
-  torch::Tensor features(const torch::Tensor&, const torch::Tensor&) override { return {}; }
+  torch::Tensor features(const torch::Tensor&) override { return {}; }
   torch::Tensor encode(const torch::Tensor&) override { return {}; }
   std::int64_t feature_dim() const override { return 4; }
   std::int64_t encoder_dim() const override { return 4; }
@@ -41,7 +41,7 @@ TrainConfig config(double momentum, double weight_decay) {
 
 void train(Toy& toy, Sgd& sgd, int steps, double lr, double predictor_lr) {
   for (int i = 0; i < steps; ++i) {
-    toy.forward({}, {}).loss.backward();
+    toy.forward({}).loss.backward();
     sgd.step(lr, predictor_lr);
   }
 }
@@ -65,7 +65,7 @@ TEST(Sgd, UpdatesAsTorchsOwnOptimiser) {
           torch::optim::SGDOptions(0.05).momentum(momentum).weight_decay(weight_decay));
       for (int i = 0; i < 4; ++i) {
         reference.zero_grad();
-        theirs.forward({}, {}).loss.backward();
+        theirs.forward({}).loss.backward();
         reference.step();
       }
       expect_equal(save_state(ours), save_state(theirs), 1e-6);
@@ -97,8 +97,8 @@ TEST(Sgd, AGradientInAnotherLayoutIsRead) {
   Toy theirs(1);
   Sgd one(ours, config(0.9, 0.0));
   Sgd two(theirs, config(0.9, 0.0));
-  ours.forward({}, {}).loss.backward();
-  theirs.forward({}, {}).loss.backward();
+  ours.forward({}).loss.backward();
+  theirs.forward({}).loss.backward();
   torch::Tensor& gradient = ours.named_parameters()["conv"].mutable_grad();
   ASSERT_TRUE(gradient.is_contiguous(torch::MemoryFormat::ChannelsLast));
   gradient = gradient.contiguous();

@@ -33,8 +33,7 @@ class StepBench {
   torch::Device device_;
   std::shared_ptr<Objective> objective_;
   Sgd optimizer_;
-  torch::Tensor view1_;
-  torch::Tensor view2_;
+  torch::Tensor views_;
 };
 
 // One round after a warm-up of a few steps, with `threads` threads.
