@@ -107,7 +107,8 @@ class Step:
                 torch.cuda.synchronize()
             times.append(time.perf_counter() - begin)
         middle = statistics.median_high(times)
-        return {"ms": middle * 1e3, "images_per_s": self.batch / middle, "steps": len(times)}
+        peak = {"peak_bytes": torch.cuda.max_memory_reserved()} if self.device == "cuda" else {}
+        return {"ms": middle * 1e3, "images_per_s": self.batch / middle, "steps": len(times), **peak}
 
 
 def main():
@@ -124,14 +125,17 @@ def main():
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--bf16", action="store_true", help="autocast to bfloat16")
+    parser.add_argument("--tf32", action="store_true", help="float32 with TF32 products")
     parser.add_argument("--compile", action="store_true", help="torch.compile the model")
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--rounds", action="store_true")
     args = parser.parse_args()
     if args.threads:
         torch.set_num_threads(args.threads)
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cuda.matmul.allow_tf32 = args.tf32
     words = ["torch", "channels-last" if args.channels_last else "contiguous"]
-    name = " ".join(words + ["bf16"] * args.bf16 + ["compiled"] * args.compile)
+    name = " ".join(words + ["bf16"] * args.bf16 + ["TF32"] * args.tf32 + ["compiled"] * args.compile)
 
     step = Step(args)
     for _ in range(3):

@@ -16,6 +16,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/fields.h"
 #include "riffle/base/log.h"
+#include "riffle/train/profile.h"
 #include "riffle/train/step_bench.h"
 
 namespace riffle {
@@ -34,6 +35,7 @@ struct Options {
   int threads = 0;
   int rounds = 5;
   double seconds = 2.0;
+  bool profile = false;
   bool json = false;
 
   ModelConfig model() const {
@@ -54,7 +56,8 @@ struct Peer {
   std::string name;
   std::unique_ptr<PeerProcess> process;
   std::vector<double> images_per_s;
-  std::vector<double> ratios;  // ours to this peer's, round by round
+  std::vector<double> ratios;   // ours to this peer's, round by round
+  std::int64_t peak_bytes = 0;  // of the GPU
 };
 
 double median(std::vector<double> values) {
@@ -62,7 +65,7 @@ double median(std::vector<double> values) {
   return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2.0;
 }
 
-Peer start_peer(const Options& options, bool channels_last) {
+Peer start_peer(const Options& options, const std::vector<std::string>& flags) {
   std::vector<std::string> command = {
       RIFFLE_PYTHON, std::string(RIFFLE_SOURCE_DIR) + "/bench/simsiam_step.py", "--rounds"};
   const auto add = [&](const char* name, const auto& value) {
@@ -79,7 +82,7 @@ Peer start_peer(const Options& options, bool channels_last) {
   add("--batch", options.batch);
   add("--device", options.device);
   add("--threads", options.threads);
-  if (channels_last) command.push_back("--channels-last");
+  command.insert(command.end(), flags.begin(), flags.end());
   Peer peer;
   peer.process = std::make_unique<PeerProcess>(command);
   peer.name = nlohmann::json::parse(peer.process->read_line()).at("name");
@@ -93,13 +96,21 @@ std::vector<Peer> start_peers(const Options& options) {
         "no Python with torch was found when riffle was built: there is no peer to measure");
     return peers;
   }
-  for (const bool channels_last : {false, true})
-    peers.push_back(start_peer(options, channels_last));
+  using Flags = std::vector<std::string>;
+  const std::vector<Flags> cpu = {{}, {"--channels-last"}};
+  // The authors' setting, what is usual today, and the best that stock torch can do.
+  const std::vector<Flags> cuda = {
+      {"--tf32"}, {"--channels-last", "--bf16"}, {"--channels-last", "--bf16", "--compile"}};
+  for (const Flags& flags : options.device == "cuda" ? cuda : cpu) {
+    show_progress(cat("starting a peer: torch ", join(flags, " ")));
+    peers.push_back(start_peer(options, flags));
+  }
   return peers;
 }
 
-// The most memory this process has held so far, weights and code included.
-std::int64_t peak_bytes() {
+// The most memory held so far: of the GPU, or of this process, weights and code included.
+std::int64_t peak_bytes(const std::string& device) {
+  if (device == "cuda") return gpu_peak_bytes();
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return std::int64_t{usage.ru_maxrss} * 1024;
@@ -114,6 +125,16 @@ void run(Options options) {
   StepBench bench(options.model(), options.batch, options.size, torch::Device(options.device));
   constexpr double kWarmUpSeconds = 0.5;
   bench.round(kWarmUpSeconds);
+  if (options.profile) {
+    Profile profile{torch::Device(options.device)};
+    const auto round = bench.round(options.seconds);
+    const auto parts = profile.finish(round.steps);
+    std::cout << profile_table(parts);
+    for (const ProfilePart& part : parts) {
+      for (const std::string& name : part.first) std::cout << part.name << ": " << name << '\n';
+    }
+    return;
+  }
   std::vector<Peer> peers = start_peers(options);
 
   std::vector<double> ours;
@@ -122,7 +143,9 @@ void run(Options options) {
     ours.push_back(bench.round(options.seconds).images_per_s);
     for (Peer& peer : peers) {
       peer.process->write_line(cat(options.seconds));
-      const double rate = nlohmann::json::parse(peer.process->read_line()).at("images_per_s");
+      const auto answer = nlohmann::json::parse(peer.process->read_line());
+      const double rate = answer.at("images_per_s");
+      peer.peak_bytes = answer.value("peak_bytes", std::int64_t{0});
       peer.images_per_s.push_back(rate);
       peer.ratios.push_back(ours.back() / rate);
     }
@@ -132,7 +155,7 @@ void run(Options options) {
   nlohmann::ordered_json result;
   result["images_per_s"] = median(ours);
   result["ms_per_update"] = 1e3 * static_cast<double>(options.batch) / median(ours);
-  result["peak_bytes"] = peak_bytes();
+  result["peak_bytes"] = peak_bytes(options.device);
   result["peers"] = nlohmann::ordered_json::array();
   // Rounds are compared with their neighbours in time, so that a change of the machine's load hits
   // both.
@@ -142,6 +165,7 @@ void run(Options options) {
     ratio_to_best = ratio_to_best == 0.0 ? ratio : std::min(ratio_to_best, ratio);
     result["peers"].push_back(
         {{"name", peer.name}, {"images_per_s", median(peer.images_per_s)}, {"ratio", ratio}});
+    if (peer.peak_bytes > 0) result["peers"].back()["peak_bytes"] = peer.peak_bytes;
   }
   if (!peers.empty()) result["ratio_to_best_peer"] = ratio_to_best;
   if (options.json) {
@@ -163,7 +187,8 @@ void run(Options options) {
 
 void add_bench_step(CLI::App& bench) {
   CLI::App* command = bench.add_subcommand(
-      "step", "One training step on given views (forward, backward, SGD), beside Python torch");
+      "step",
+      "One training step (forward, backward, SGD; on a GPU the views too), beside Python torch");
   const auto options = std::make_shared<Options>();
   const auto positive = CLI::Range(std::int64_t{1}, std::int64_t{1} << 20);
   command->add_option("--arch", options->arch, "resnet10, resnet18 or resnet50")
@@ -200,6 +225,8 @@ void add_bench_step(CLI::App& bench) {
   command->add_option("--seconds", options->seconds, "Length of a turn")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  command->add_flag("--profile", options->profile,
+                    "Instead of comparing, say where the time of an update goes");
   command->add_flag("--json", options->json, "The result as one JSON object on standard output");
   command->footer(
       "Example, the demo's model on two threads:\n"

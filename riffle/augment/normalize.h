@@ -1,13 +1,11 @@
-// The scale on which networks see pictures: ImageNet's mean and standard deviation per channel, of
-// values in [0, 1].
+// Pictures on the scale on which networks see them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-namespace riffle {
+#include "riffle/augment/imagenet_scale.h"
 
-inline constexpr float kMean[3] = {0.485f, 0.456f, 0.406f};
-inline constexpr float kStd[3] = {0.229f, 0.224f, 0.225f};
+namespace riffle {
 
 // Three planes of values in [0, 1], one after the other, to `out`: normalised, three channels a
 // pixel.

@@ -10,7 +10,9 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/model/batch_norm_kernel.h"
-#include "riffle/model/batch_norm_on_gpu.h"
+#if RIFFLE_CUDA
+#include "riffle/model/batch_norm_gpu.h"
+#endif
 
 namespace riffle {
 namespace {
@@ -299,22 +301,42 @@ torch::Tensor with_running_statistics(const BatchNormTensors& norm, const torch:
 
 torch::Tensor batch_norm(const BatchNormTensors& norm, const torch::Tensor& x, bool training,
                          std::int64_t views, bool relu, const torch::Tensor& residual) {
+  return batch_norm_forked(norm, x, training, views, relu, residual).first;
+}
+
+Fork batch_norm_forked(const BatchNormTensors& norm, const torch::Tensor& x, bool training,
+                       std::int64_t views, bool relu, const torch::Tensor& residual) {
+  const auto both = [](const torch::Tensor& y) { return Fork{y, y}; };
   if (training && x.numel() / x.size(1) < 2 * views) {
     throw Error("a training batch needs at least 2 pictures for batch statistics");
   }
   const bool fused = x.device().is_cpu() && x.scalar_type() == torch::kFloat32 &&
                      norm.running_mean.scalar_type() == torch::kFloat32;
   if (fused && training) {
-    return TrainingBatchNorm::apply(x, if_defined(norm.weight), if_defined(norm.bias),
-                                    if_defined(residual), norm, views, relu);
+    return both(TrainingBatchNorm::apply(x, if_defined(norm.weight), if_defined(norm.bias),
+                                         if_defined(residual), norm, views, relu));
   }
   if (fused && !torch::GradMode::is_enabled()) {
-    return with_running_statistics(norm, x, relu, residual);
+    return both(with_running_statistics(norm, x, relu, residual));
   }
+#if RIFFLE_CUDA
   if (fits_gpu_kernels(norm, x) && (training || !torch::GradMode::is_enabled())) {
     return batch_norm_on_gpu(norm, x, training, views, relu, residual);
   }
-  return batch_norm_composed(norm, x, training, views, relu, residual);
+#endif
+  return both(batch_norm_composed(norm, x, training, views, relu, residual));
+}
+
+torch::Tensor batch_norm_relu_pool(const BatchNormTensors& norm, const torch::Tensor& x,
+                                   bool training, std::int64_t views) {
+#if RIFFLE_CUDA
+  if (x.scalar_type() == torch::kBFloat16 && fits_gpu_kernels(norm, x) &&
+      (training || !torch::GradMode::is_enabled())) {
+    return pooled_on_gpu(norm, x, training, views);
+  }
+#endif
+  const torch::Tensor maps = batch_norm(norm, x, training, views, /*relu=*/true, {});
+  return at::max_pool2d(maps, /*kernel_size=*/3, /*stride=*/2, /*padding=*/1);
 }
 
 torch::Tensor batch_norm_composed(const BatchNormTensors& norm, const torch::Tensor& x,

@@ -22,12 +22,25 @@ struct BatchNormTensors {
   double epsilon;
 };
 
+// The same numbers twice, for two users: a GPU takes the gradients of both in one go, where
+// autograd would have to add them up first.
+struct Fork {
+  torch::Tensor first, second;
+};
+
 // `x` is [views * n, channels] or [views * n, channels, height, width]; `residual`, if defined, is
 // of the same shape. May overwrite `x` when not training and no gradient is wanted.
 torch::Tensor batch_norm(const BatchNormTensors& norm, const torch::Tensor& x, bool training,
                          std::int64_t views, bool relu, const torch::Tensor& residual);
+Fork batch_norm_forked(const BatchNormTensors& norm, const torch::Tensor& x, bool training,
+                       std::int64_t views, bool relu, const torch::Tensor& residual);
 
-// The same from torch's operations alone, on any device and for any type.
+// batch_norm() with a ReLU, then the largest of each 3x3 pixels, with stride 2 and padding 1. On a
+// GPU (bfloat16) one operation too.
+torch::Tensor batch_norm_relu_pool(const BatchNormTensors& norm, const torch::Tensor& x,
+                                   bool training, std::int64_t views);
+
+// batch_norm() from torch's operations alone, on any device and for any type.
 torch::Tensor batch_norm_composed(const BatchNormTensors& norm, const torch::Tensor& x,
                                   bool training, std::int64_t views, bool relu,
                                   const torch::Tensor& residual);

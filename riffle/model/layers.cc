@@ -2,8 +2,6 @@
 
 #include <torch/torch.h>
 
-#include "riffle/model/batch_norm.h"
-
 namespace riffle {
 namespace {
 
@@ -43,15 +41,27 @@ BatchNorm::BatchNorm(std::int64_t channels, Options options) {
   batches_tracked_ = register_buffer("num_batches_tracked", torch::zeros({}, torch::kInt64));
 }
 
+BatchNormTensors BatchNorm::tensors() const {
+  return {.weight = weight_,
+          .bias = bias_,
+          .running_mean = running_mean_,
+          .running_var = running_var_,
+          .momentum = kMomentum,
+          .epsilon = kEpsilon};
+}
+
 torch::Tensor BatchNorm::forward(const torch::Tensor& maps, Pass pass, bool relu,
                                  const torch::Tensor& residual) const {
-  return batch_norm({.weight = weight_,
-                     .bias = bias_,
-                     .running_mean = running_mean_,
-                     .running_var = running_var_,
-                     .momentum = kMomentum,
-                     .epsilon = kEpsilon},
-                    maps, pass.training, pass.views, relu, residual);
+  return batch_norm(tensors(), maps, pass.training, pass.views, relu, residual);
+}
+
+Fork BatchNorm::forward_forked(const torch::Tensor& maps, Pass pass,
+                               const torch::Tensor& residual) const {
+  return batch_norm_forked(tensors(), maps, pass.training, pass.views, /*relu=*/true, residual);
+}
+
+torch::Tensor BatchNorm::forward_and_pool(const torch::Tensor& maps, Pass pass) const {
+  return batch_norm_relu_pool(tensors(), maps, pass.training, pass.views);
 }
 
 }  // namespace riffle

@@ -12,6 +12,7 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
+#include "riffle/model/batch_norm.h"
 #include "riffle/model/init.h"
 
 namespace riffle {
@@ -60,11 +61,18 @@ class BatchNorm : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& maps, Pass pass, bool relu,
                         const torch::Tensor& residual = {}) const;
 
+  // With a ReLU, for two users.
+  Fork forward_forked(const torch::Tensor& maps, Pass pass, const torch::Tensor& residual) const;
+  // With a ReLU, then the largest of each 3x3 pixels, with stride 2 and padding 1.
+  torch::Tensor forward_and_pool(const torch::Tensor& maps, Pass pass) const;
+
   // How many batches the running statistics have seen. Nothing reads it but files: whoever trains
   // counts for all layers at once.
   const torch::Tensor& batches_tracked() const { return batches_tracked_; }
 
  private:
+  BatchNormTensors tensors() const;
+
   torch::Tensor weight_;
   torch::Tensor bias_;
   torch::Tensor running_mean_;

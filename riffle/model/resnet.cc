@@ -51,10 +51,10 @@ class BasicBlock : public ResidualBlock {
     if (shortcut_) register_module("downsample", shortcut_);
   }
 
-  torch::Tensor forward(const torch::Tensor& maps, Pass pass) const override {
-    const torch::Tensor hidden = bn1_->forward(conv1_->forward(maps), pass, /*relu=*/true);
-    const torch::Tensor around = shortcut_ ? shortcut_->forward(maps, pass) : maps;
-    return bn2_->forward(conv2_->forward(hidden), pass, /*relu=*/true, around);
+  Fork forward(const Fork& maps, Pass pass) const override {
+    const torch::Tensor hidden = bn1_->forward(conv1_->forward(maps.first), pass, /*relu=*/true);
+    const torch::Tensor around = shortcut_ ? shortcut_->forward(maps.second, pass) : maps.second;
+    return bn2_->forward_forked(conv2_->forward(hidden), pass, around);
   }
 
  private:
@@ -84,11 +84,11 @@ class Bottleneck : public ResidualBlock {
     if (shortcut_) register_module("downsample", shortcut_);
   }
 
-  torch::Tensor forward(const torch::Tensor& maps, Pass pass) const override {
-    torch::Tensor hidden = bn1_->forward(conv1_->forward(maps), pass, /*relu=*/true);
+  Fork forward(const Fork& maps, Pass pass) const override {
+    torch::Tensor hidden = bn1_->forward(conv1_->forward(maps.first), pass, /*relu=*/true);
     hidden = bn2_->forward(conv2_->forward(hidden), pass, /*relu=*/true);
-    const torch::Tensor around = shortcut_ ? shortcut_->forward(maps, pass) : maps;
-    return bn3_->forward(conv3_->forward(hidden), pass, /*relu=*/true, around);
+    const torch::Tensor around = shortcut_ ? shortcut_->forward(maps.second, pass) : maps.second;
+    return bn3_->forward_forked(conv3_->forward(hidden), pass, around);
   }
 
  private:
@@ -138,7 +138,7 @@ ResNet::ResNet(const ModelConfig& config, const Init& init)
   const std::int64_t kernel = config.stem == Stem::standard ? 7 : 3;
   const std::int64_t stem_stride = config.stem == Stem::small ? 1 : 2;
   conv1_ = register_module(
-      "conv1", std::make_shared<Conv>(init.at("conv1"), 3, config.width, kernel, stem_stride));
+      "conv1", std::make_shared<StemConv>(init.at("conv1"), config.width, kernel, stem_stride));
   bn1_ = register_module("bn1", std::make_shared<BatchNorm>(config.width));
 
   std::int64_t in = config.width;
@@ -160,10 +160,11 @@ ResNet::ResNet(const ModelConfig& config, const Init& init)
 
 torch::Tensor ResNet::forward(const torch::Tensor& pictures, Pass pass) const {
   torch::Tensor maps = pictures.contiguous(torch::MemoryFormat::ChannelsLast);
-  maps = bn1_->forward(conv1_->forward(maps), pass, /*relu=*/true);
-  if (max_pool_) maps = at::max_pool2d(maps, /*kernel_size=*/3, /*stride=*/2, /*padding=*/1);
-  for (const auto& block : blocks_) maps = block->forward(maps, pass);
-  return maps.mean({2, 3});
+  maps = conv1_->forward(maps);
+  maps = max_pool_ ? bn1_->forward_and_pool(maps, pass) : bn1_->forward(maps, pass, /*relu=*/true);
+  Fork fork{maps, maps};
+  for (const auto& block : blocks_) fork = block->forward(fork, pass);
+  return fork.first.mean({2, 3});
 }
 
 }  // namespace riffle

@@ -10,6 +10,7 @@
 
 #include "riffle/model/layers.h"
 #include "riffle/model/model_config.h"
+#include "riffle/model/stem.h"
 
 namespace riffle {
 
@@ -17,7 +18,8 @@ namespace riffle {
 // the end (bottleneck).
 class ResidualBlock : public torch::nn::Module {
  public:
-  virtual torch::Tensor forward(const torch::Tensor& maps, Pass pass) const = 0;
+  // One of the two goes through the convolutions, the other around them.
+  virtual Fork forward(const Fork& maps, Pass pass) const = 0;
 };
 
 // Parameters are named as torchvision names them (conv1.weight, layer2.0.downsample.0.weight, ...),
@@ -27,13 +29,13 @@ class ResNet : public torch::nn::Module {
  public:
   ResNet(const ModelConfig& config, const Init& init);
 
-  // [batch, 3, height, width] to [batch, features()].
+  // [batch, 3, height, width], or another ViewLayout, to [batch, features()].
   torch::Tensor forward(const torch::Tensor& pictures, Pass pass) const;
 
   std::int64_t features() const { return features_; }
 
  private:
-  std::shared_ptr<Conv> conv1_;
+  std::shared_ptr<StemConv> conv1_;
   std::shared_ptr<BatchNorm> bn1_;
   std::vector<std::shared_ptr<ResidualBlock>> blocks_;
   bool max_pool_;

@@ -37,7 +37,13 @@ void Sgd::step(double lr, double predictor_lr) {
   update(groups_[kPredictor], predictor_lr);
 }
 
-void Sgd::update(Group& group, double lr) {
+void Sgd::step(const torch::Tensor& lr, const torch::Tensor& predictor_lr) {
+  update(groups_[kScheduled], lr);
+  update(groups_[kPredictor], predictor_lr);
+}
+
+template <typename Rate>
+void Sgd::update(Group& group, const Rate& lr) {
   if (group.parameters.empty()) return;
   const torch::NoGradGuard no_gradient;
   if (group.momenta.empty()) momenta();

@@ -23,6 +23,8 @@ class Sgd {
   // parameters and another for the rest. Drops the gradients, so that the next backward() need not
   // add to them.
   void step(double lr, double predictor_lr);
+  // The same with the rates in tensors of one float on the device, as a CUDA graph needs them.
+  void step(const torch::Tensor& lr, const torch::Tensor& predictor_lr);
 
   // The momentum of each parameter, by the parameter's name. state() copies to the CPU;
   // load_state() throws Error for names or shapes that are not the parameters'.
@@ -35,7 +37,8 @@ class Sgd {
     std::vector<torch::Tensor> parameters;
     std::vector<torch::Tensor> momenta;  // made when first needed
   };
-  void update(Group& group, double lr);
+  template <typename Rate>
+  void update(Group& group, const Rate& lr);
   NamedTensors momenta();
 
   enum { kScheduled, kPredictor };

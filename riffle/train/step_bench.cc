@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <vector>
 
 #include <torch/torch.h>
 
 #include "riffle/base/random.h"
+#if RIFFLE_CUDA
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#endif
 
 namespace riffle {
 namespace {
@@ -28,25 +33,40 @@ torch::Tensor random_views(std::int64_t batch, std::int64_t size) {
   return views;
 }
 
-void finish(torch::Device device) {
-  if (device.is_cuda()) torch::cuda::synchronize(device.index());
+Pictures random_pictures(std::int64_t batch, std::int64_t size) {
+  std::vector<std::int64_t> places(static_cast<std::size_t>(batch));
+  std::iota(places.begin(), places.end(), 0);
+  return {torch::randint(256, {batch, size, size, 3}, torch::kByte), places};
 }
 
 }  // namespace
 
 StepBench::StepBench(const ModelConfig& model, std::int64_t batch, std::int64_t size,
                      torch::Device device)
-    : batch_(batch),
-      device_(device),
-      objective_(make_simsiam(model, /*seed=*/0)),
-      optimizer_(*objective_, TrainConfig()),
-      views_(random_views(batch, size).to(device)) {
-  objective_->to(device);
+    : batch_(batch) {
+  if (device.is_cpu()) {
+    objective_ = make_simsiam(model, /*seed=*/0);
+    optimizer_ = std::make_unique<Sgd>(*objective_, TrainConfig());
+    views_ = random_views(batch, size);
+    return;
+  }
+  UpdaterConfig config;
+  config.model = model;
+  config.augment.size = config.picture_size = size;
+  config.train.batch = batch;
+  config.device = "cuda";
+  updater_ = make_updater(config);
+  pictures_ = random_pictures(batch, size);
+  pictures_.tensor = pictures_.tensor.to(device);
 }
 
 void StepBench::step() {
+  if (updater_) {
+    updater_->update(pictures_, steps_++, kRate, kRate);
+    return;
+  }
   objective_->forward(views_).loss.backward();
-  optimizer_.step(kRate, kRate);
+  optimizer_->step(kRate, kRate);
 }
 
 StepBenchResult StepBench::round(double seconds) {
@@ -55,7 +75,6 @@ StepBenchResult StepBench::round(double seconds) {
   do {
     const double begin = now();
     step();
-    finish(device_);
     times.push_back(now() - begin);
   } while (now() < end);
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
@@ -63,6 +82,16 @@ StepBenchResult StepBench::round(double seconds) {
   return {.steps = static_cast<std::int64_t>(times.size()),
           .seconds_per_step = *middle,
           .images_per_s = static_cast<double>(batch_) / *middle};
+}
+
+std::int64_t gpu_peak_bytes() {
+#if RIFFLE_CUDA
+  using c10::CachingAllocator::StatType;
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(c10::cuda::current_device());
+  return stats.reserved_bytes[static_cast<std::size_t>(StatType::AGGREGATE)].peak;
+#else
+  return 0;
+#endif
 }
 
 StepBenchResult bench_step(const ModelConfig& model, std::int64_t batch, std::int64_t size,

@@ -1,4 +1,5 @@
-// How fast one update is: forward, backward and SGD on given views.
+// How fast one update is. On the CPU: forward, backward and SGD on given views. On a GPU: all that
+// an Updater does with given pictures, so the views are made too.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 
 #include "riffle/model/model_config.h"
 #include "riffle/train/sgd.h"
+#include "riffle/train/updater.h"
 
 namespace riffle {
 
@@ -17,8 +19,8 @@ struct StepBenchResult {
   double images_per_s = 0.0;      // pictures, each of which gives two views
 };
 
-// A model with random views, kept between rounds so that rounds can alternate with something else
-// on a noisy machine.
+// A model with random views or pictures, kept between rounds so that rounds can alternate with
+// something else on a noisy machine.
 class StepBench {
  public:
   StepBench(const ModelConfig& model, std::int64_t batch, std::int64_t size, torch::Device device);
@@ -30,11 +32,18 @@ class StepBench {
   void step();
 
   std::int64_t batch_;
-  torch::Device device_;
+  // On the CPU:
   std::shared_ptr<Objective> objective_;
-  Sgd optimizer_;
+  std::unique_ptr<Sgd> optimizer_;
   torch::Tensor views_;
+  // On a GPU:
+  std::unique_ptr<Updater> updater_;
+  Pictures pictures_;
+  std::int64_t steps_ = 0;
 };
+
+// The most memory of the GPU that this process has held so far; 0 without CUDA.
+std::int64_t gpu_peak_bytes();
 
 // One round after a warm-up of a few steps, with `threads` threads.
 StepBenchResult bench_step(const ModelConfig& model, std::int64_t batch, std::int64_t size,

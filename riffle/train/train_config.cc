@@ -8,7 +8,9 @@ void TrainConfig::describe(Fields& fields) {
   fields.add("train.batch", batch, "samples per update, and per batch taken from the stream");
   fields.add("train.updates", updates, "updates per stream batch (K); always 1 without a buffer");
   fields.add("train.max_updates", max_updates,
-             "updates after which the run ends; the schedule's length");
+             "updates after which the run ends; the schedule's length; 0: no end");
+  fields.add("train.clock", clock, {{"lockstep", ClockKind::lockstep}, {"live", ClockKind::live}},
+             "K updates per stream batch, or never waiting for the stream");
   fields.add("train.lr", lr, "learning rate for a batch of 256; scaled by batch/256");
   fields.add("train.momentum", momentum, "momentum of SGD");
   fields.add("train.weight_decay", weight_decay, "weight decay of SGD");
@@ -24,6 +26,11 @@ void TrainConfig::describe(Fields& fields) {
              "the predictor keeps the initial learning rate");
   fields.add("train.warm_features", warm_features,
              "updates before features on arrival are trusted");
+  fields.add("train.precision", precision,
+             {{"best", Precision::best},
+              {"float32", Precision::float32},
+              {"bfloat16", Precision::bfloat16}},
+             "of activations; best: bfloat16 on a GPU, float32 on the CPU");
   fields.add("train.threads", threads, "CPU threads; 0: one per core");
 }
 
@@ -33,7 +40,10 @@ void TrainConfig::validate() const {
   };
   require(batch >= 2, "train.batch must be at least 2 (batch norm needs more than one sample)");
   require(updates >= 1, "train.updates must be at least 1");
-  require(max_updates >= 1, "train.max_updates must be at least 1");
+  require(max_updates >= 0, "train.max_updates must not be negative (0: no end)");
+  require(max_updates > 0 || schedule == ScheduleKind::constant,
+          "train.max_updates=0, a run without an end, needs train.schedule=constant: the others "
+          "depend on the end");
   require(lr > 0, "train.lr must be above 0");
   require(momentum >= 0 && momentum < 1, "train.momentum must be in [0, 1)");
   require(weight_decay >= 0, "train.weight_decay must not be negative");

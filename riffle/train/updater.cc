@@ -7,6 +7,9 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/train/plain_updater.h"
+#if RIFFLE_CUDA
+#include "riffle/train/gpu_updater.h"
+#endif
 
 namespace riffle {
 
@@ -20,7 +23,14 @@ at::Device open_device(const std::string& name) {
 }
 
 std::unique_ptr<Updater> make_updater(const UpdaterConfig& config) {
-  return std::make_unique<PlainUpdater>(config, open_device(config.device));
+  const at::Device device = open_device(config.device);
+  if (device.is_cpu() && config.train.precision == Precision::bfloat16) {
+    throw Error("train.precision bfloat16 needs --device cuda; on the CPU it is float32");
+  }
+#if RIFFLE_CUDA
+  if (GpuUpdater::can(config, device)) return std::make_unique<GpuUpdater>(config);
+#endif
+  return std::make_unique<PlainUpdater>(config, device);
 }
 
 }  // namespace riffle

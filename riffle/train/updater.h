@@ -1,6 +1,7 @@
 // What one update does to the network: two views of the pictures drawn, forward, backward, SGD.
 //
-// A device may have a faster way than plain operations; all give the same up to rounding. The
+// A device may have a faster way than plain operations; all give the same, up to the rounding of
+// the precision asked for. The
 // views are a function of the seed, the step and the place in the batch. Used by one thread.
 #pragma once
 
@@ -23,6 +24,7 @@ struct UpdaterConfig {
   ModelConfig model;
   AugmentConfig augment;
   TrainConfig train;
+  std::int64_t picture_size = 0;  // side of the pictures that views are made from, px
   std::uint64_t seed = 0;
   std::string device = "cpu";
 };
@@ -30,7 +32,7 @@ struct UpdaterConfig {
 class Updater {
  public:
   struct Result {
-    double loss = 0;      // when it is not finite, the network is as it was before
+    double loss = 0;      // when it is not finite, the network is of no use any more
     double std = 0;       // collapse gauge, see ObjectiveOutput
     at::Tensor features;  // [batch, feature_dim] on the device, until the next update
   };
@@ -48,11 +50,9 @@ class Updater {
   virtual Objective& objective() = 0;
 
   // The optimiser's momenta by the parameters' names: copies on the CPU. load_momenta throws Error
-  // for names or shapes that are not the parameters'. Whoever changes the weights or momenta
-  // between two updates says so by weights_changed().
+  // for names or shapes that are not the parameters'.
   virtual NamedTensors momenta() = 0;
   virtual void load_momenta(const NamedTensors& momenta) = 0;
-  virtual void weights_changed() {}
 };
 
 // Throws Error for an unknown device, or one that this build or machine lacks.

@@ -1,0 +1,35 @@
+// Carries out view plans on a GPU: the same operations as render_view(), for a whole batch.
+#pragma once
+
+#include <cstdint>
+
+#include <cuda_runtime_api.h>
+
+#include "riffle/augment/view_layout.h"
+#include "riffle/augment/view_plan.h"
+
+namespace riffle::augment_cuda {
+
+enum class Number : int { float32, bfloat16 };
+
+struct Job {
+  const std::uint8_t* pictures;  // [batch, height, width, 3]
+  int batch;
+  int height;
+  int width;
+  const ViewPlan* plans;  // [views]; view v is made from picture v % batch
+  int views;
+  int size;
+  ViewLayout layout;
+  Number number;
+  void* out;  // what no view covers, the border of `folded`, is left as it is
+};
+
+// Whether a GPU has enough memory in a group of its multiprocessors for one view. Asks the current
+// device.
+bool fits(int size, int height, int width);
+
+// Every pointer is to the device. Returns what went wrong with the launch, if anything.
+cudaError_t render(const Job& job, cudaStream_t stream);
+
+}  // namespace riffle::augment_cuda

@@ -1,0 +1,125 @@
+#include "riffle/augment/two_views_gpu.h"
+
+#include <array>
+#include <stdexcept>
+
+#include <ATen/ATen.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include "riffle/augment/render_cuda.h"
+#include "riffle/augment/view_plan.h"
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+namespace {
+
+constexpr std::int64_t kViews = 2;
+constexpr std::uint64_t kNoStep = ~std::uint64_t{0};
+
+void checked(cudaError_t status) {
+  if (status == cudaSuccess) return;
+  throw Error(cat("views on the GPU failed: ", cudaGetErrorString(status)), ErrorKind::failure);
+}
+
+// Plans in host memory that the device copies from.
+struct PlanBuffer {
+  std::uint64_t step = kNoStep;
+  at::Tensor bytes;
+
+  ViewPlan* plans() { return reinterpret_cast<ViewPlan*>(bytes.mutable_data_ptr<std::uint8_t>()); }
+};
+
+}  // namespace
+
+struct TwoViewsGpu::State {
+  AugmentConfig config;
+  std::uint64_t seed;
+  ThreadPool* pool;
+  std::int64_t batch;
+  int picture_size;
+  ViewLayout layout;
+  at::Tensor views;
+  at::Tensor plans;                   // on the device
+  std::array<PlanBuffer, 2> buffers;  // by turns: one may still be being copied
+  int next = 0;
+};
+
+TwoViewsGpu::TwoViewsGpu(const AugmentConfig& config, std::uint64_t seed, ThreadPool& pool,
+                         std::int64_t batch, std::int64_t picture_size, ViewLayout layout,
+                         at::ScalarType type)
+    : state_(std::make_unique<State>()) {
+  config.validate();
+  if (layout != ViewLayout::plain && type != at::kBFloat16) {
+    throw std::logic_error("only bfloat16 views have a layout of their own");
+  }
+  State& s = *state_;
+  s.config = config;
+  s.seed = seed;
+  s.pool = &pool;
+  s.batch = batch;
+  s.picture_size = static_cast<int>(picture_size);
+  s.layout = layout;
+  s.views = at::zeros(view_shape(layout, kViews * batch, config.size),
+                      at::TensorOptions().device(at::kCUDA).dtype(type))
+                .contiguous(at::MemoryFormat::ChannelsLast);
+  const std::int64_t bytes = kViews * batch * static_cast<std::int64_t>(sizeof(ViewPlan));
+  s.plans = at::empty({bytes}, at::TensorOptions().device(at::kCUDA).dtype(at::kByte));
+  for (PlanBuffer& buffer : s.buffers) {
+    buffer.bytes = at::empty({bytes}, at::TensorOptions().dtype(at::kByte).pinned_memory(true));
+  }
+}
+
+TwoViewsGpu::~TwoViewsGpu() = default;
+
+bool TwoViewsGpu::fits(std::int64_t size, std::int64_t picture_size) {
+  const auto side = static_cast<int>(picture_size);
+  return augment_cuda::fits(static_cast<int>(size), side, side);
+}
+
+void TwoViewsGpu::plan(std::uint64_t step) {
+  State& s = *state_;
+  PlanBuffer& buffer = s.buffers[static_cast<std::size_t>(s.next)];
+  if (buffer.step == step) return;
+  ViewPlan* plans = buffer.plans();
+  constexpr std::int64_t kPlansATask = 64;
+  const std::int64_t count = kViews * s.batch;
+  s.pool->for_each((count + kPlansATask - 1) / kPlansATask, [&](std::int64_t task) {
+    for (std::int64_t i = task * kPlansATask; i < std::min(count, (task + 1) * kPlansATask); ++i) {
+      plans[i] = plan_view(s.config, s.picture_size, s.picture_size, s.seed,
+                           view_position(step, i % s.batch, static_cast<int>(i / s.batch)));
+    }
+  });
+  buffer.step = step;
+}
+
+void TwoViewsGpu::upload(std::uint64_t step) {
+  State& s = *state_;
+  plan(step);
+  s.plans.copy_(s.buffers[static_cast<std::size_t>(s.next)].bytes, /*non_blocking=*/true);
+  s.next = 1 - s.next;
+}
+
+at::Tensor TwoViewsGpu::render(const at::Tensor& pictures) {
+  State& s = *state_;
+  if (!pictures.is_cuda() || !pictures.is_contiguous() || pictures.scalar_type() != at::kByte ||
+      pictures.sizes() != at::IntArrayRef({s.batch, s.picture_size, s.picture_size, 3})) {
+    throw std::invalid_argument("pictures must be a whole batch of bytes on the GPU");
+  }
+  const augment_cuda::Job job{
+      .pictures = pictures.const_data_ptr<std::uint8_t>(),
+      .batch = static_cast<int>(s.batch),
+      .height = s.picture_size,
+      .width = s.picture_size,
+      .plans = reinterpret_cast<const ViewPlan*>(s.plans.const_data_ptr<std::uint8_t>()),
+      .views = static_cast<int>(kViews * s.batch),
+      .size = static_cast<int>(s.config.size),
+      .layout = s.layout,
+      .number = s.views.scalar_type() == at::kFloat ? augment_cuda::Number::float32
+                                                    : augment_cuda::Number::bfloat16,
+      .out = s.views.mutable_data_ptr()};
+  checked(augment_cuda::render(job, c10::cuda::getCurrentCUDAStream().stream()));
+  return s.views;
+}
+
+}  // namespace riffle

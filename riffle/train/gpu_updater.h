@@ -1,0 +1,35 @@
+// Updates on a GPU, in builds with CUDA, as one recorded graph: views, forward, backward and SGD
+// are launched in one go, with nothing to allocate and nothing for the host to decide in between.
+//
+// The first update records the graph, which takes some seconds: the fastest algorithm of every
+// convolution is looked for. The pictures, what chance decides and the learning rates are data on
+// the device. While the GPU works, the host draws what chance decides for the next update.
+#pragma once
+
+#include <memory>
+
+#include "riffle/train/updater.h"
+
+namespace riffle {
+
+class GpuUpdater : public Updater {
+ public:
+  // Whether device and configuration allow it.
+  static bool can(const UpdaterConfig& config, at::Device device);
+
+  explicit GpuUpdater(const UpdaterConfig& config);
+  ~GpuUpdater() override;
+
+  Result update(const Pictures& pictures, std::int64_t step, double lr,
+                double predictor_lr) override;
+  at::Tensor arrival_features(const Pictures& pictures, std::int64_t step) override;
+  Objective& objective() override;
+  NamedTensors momenta() override;
+  void load_momenta(const NamedTensors& momenta) override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace riffle
