@@ -1,6 +1,7 @@
 # make demo    set up, build, and see the paper's claim in about four minutes
 # make test    set up, build, and run all tests
-.PHONY: demo test build setup bench format check-format test-sanitize install clean
+# make test-long   kill runs at 200 instants, soak the live clock: about half an hour
+.PHONY: demo test test-long build setup bench format check-format test-sanitize install clean
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 SOURCES = $(shell git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.cu' '*.cuh')
@@ -10,6 +11,9 @@ demo: build
 
 test: build-tests
 	ctest --preset release -j $(JOBS)
+
+test-long: build-tests
+	ctest --preset release -C long -R '^long\.' --verbose
 
 build: setup
 	@test -f build/build.ninja || cmake --preset release
@@ -24,6 +28,7 @@ setup:
 	@scripts/setup
 
 bench: build
+	build/riffle bench load
 	build/riffle bench step
 	build/riffle bench minred
 

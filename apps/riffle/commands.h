@@ -10,12 +10,14 @@ namespace riffle {
 
 void add_demo_command(CLI::App& app);
 void add_train_command(CLI::App& app);
+void add_resume_command(CLI::App& app);
 void add_probe_command(CLI::App& app);
 void add_stream_command(CLI::App& app);
 void add_config_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 
 // Parts of `riffle bench`.
+void add_bench_load(CLI::App& bench);
 void add_bench_step(CLI::App& bench);
 void add_bench_minred(CLI::App& bench);
 
