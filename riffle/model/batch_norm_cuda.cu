@@ -12,9 +12,9 @@ namespace {
 constexpr int kLanes = 8;
 constexpr int kRowsAtOnce = 32;
 constexpr int kThreads = kLanes * kRowsAtOnce;
-constexpr int kFlight = 8;  // loads of 16 bytes that a thread has under way
+constexpr int kFlight = 4;  // loads of 16 bytes that a thread has under way
 // Blocks that a multiprocessor holds at a time; all blocks of a launch run at once.
-constexpr int kBlocksAtOnce = 3;
+constexpr int kBlocksAtOnce = 4;
 constexpr int kWarp = 32;
 constexpr int kWarps = kThreads / kWarp;
 
@@ -233,7 +233,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
       }
     }
     const std::int64_t base = place.first * channels + place.channel;
-    constexpr int kUnroll = kTwo ? kFlight / 4 : kMask == Mask::from_y ? kFlight / 3 : kFlight / 2;
+    constexpr int kUnroll = kFlight / 2;
     for (std::int64_t row = place.begin; row < place.end; row += kUnroll * kRowsAtOnce) {
       Pack<T> grads[kUnroll], others[kUnroll], xs[kUnroll], ys[kUnroll];
 #pragma unroll
@@ -331,7 +331,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     }
   }
   const std::int64_t base = place.first * channels + place.channel;
-  constexpr int kAtOnce = kMask == Mask::none ? kFlight / 2 : kFlight / 4;
+  constexpr int kAtOnce = kMask == Mask::from_x ? 1 : kFlight / 2;  // as the registers allow
   for (std::int64_t row = place.begin; row < place.end; row += kAtOnce * kRowsAtOnce) {
     Pack<T> grads[kAtOnce], xs[kAtOnce], ys[kAtOnce];
 #pragma unroll
