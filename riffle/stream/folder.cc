@@ -1,69 +1,71 @@
 #include "riffle/stream/folder.h"
 
 #include <algorithm>
-#include <array>
+#include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <limits>
+#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
 #include "riffle/base/text.h"
-#include "riffle/image/codec.h"
-#include "riffle/stream/picture_listing.h"
-#include "riffle/stream/read_ahead.h"
+#include "riffle/stream/decoding.h"
+#include "riffle/stream/picture_feed.h"
+#include "riffle/stream/pull_ahead.h"
 #include "riffle/stream/skip_log.h"
 
 namespace riffle {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::uint64_t kMaxFileBytes = std::uint64_t{256} << 20;
-constexpr std::uint64_t kAheadBytes = std::uint64_t{64} << 20;
-// What even the smallest result counts for, so that tiny pictures and failures do not pile up by
-// the thousand.
-constexpr std::uint64_t kLeastBytes = std::uint64_t{64} << 10;
-constexpr int kMaxThreads = 256;
-constexpr int kMaxSize = 16384;
-
-struct Loaded {
-  std::optional<Picture> picture;
-  DecodeFailure failure;
-};
-
-std::uint64_t weight(const Loaded& loaded) {
-  return kLeastBytes + (loaded.picture ? loaded.picture->rgb.size() : 0);
-}
-
-Loaded load(const fs::path& path, const DecodeOptions& options) {
-  Loaded loaded;
+Decoded load(const fs::path& path, const DecodeOptions& options) {
+  Decoded loaded;
   std::error_code error;
   const auto size = fs::file_size(path, error);
   if (error) {
     loaded.failure = {"unreadable", error.message()};
     return loaded;
   }
-  if (size > kMaxFileBytes) {
+  if (size > kMaxPictureBytes) {
     loaded.failure = {"too large", bytes_text(size)};
     return loaded;
   }
   try {
-    loaded.picture = decode(read_bytes(path), options, loaded.failure);
+    return decode(read_bytes(path), options);
   } catch (const Error& unreadable) {
     loaded.failure = {"unreadable", unreadable.what()};
   }
   return loaded;
 }
 
+std::int64_t read_clock(clockid_t clock) {
+  struct timespec time {};
+  ::clock_gettime(clock, &time);
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// A moment later than the times of all files that are there, and no later than those of files that
+// appear after the call. These times come from a clock that moves in steps of some milliseconds:
+// the step under way is waited for.
+std::int64_t moment_between_files() {
+  constexpr int kMostWaits = 100;  // were the clock set back meanwhile
+  const auto moment = read_clock(CLOCK_REALTIME) + 1;
+  for (int i = 0; i < kMostWaits && read_clock(CLOCK_REALTIME_COARSE) < moment; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return moment;
+}
+
 struct FolderOptions {
   fs::path root;
   std::string order_name;
-  ListingOrder order = ListingOrder::name;
-  std::uint64_t seed = 0;
+  ListingRules rules;
+  bool watch = false;
   bool labels = true;
-  int threads = 0;
-  DecodeOptions decoding;
+  Decoding decoding;
 };
 
 FolderOptions read_options(Uri& uri) {
@@ -71,96 +73,153 @@ FolderOptions read_options(Uri& uri) {
   if (uri.path().empty()) throw Error("folder: needs a path, such as folder:/data/photos");
   options.root = uri.path();
   options.order_name = uri.get_choice("order", {"name", "time", "shuffle"});
-  if (options.order_name == "time") options.order = ListingOrder::time;
-  if (options.order_name == "shuffle") options.order = ListingOrder::shuffle;
+  if (options.order_name == "time") options.rules.order = ListingOrder::time;
+  if (options.order_name == "shuffle") options.rules.order = ListingOrder::shuffle;
+  options.watch = uri.get_bool("watch", false);
+  if (options.watch) options.rules.since = moment_between_files();
   options.labels = uri.get_choice("label", {"dir", "none"}) == "dir";
-  options.seed = static_cast<std::uint64_t>(
+  options.rules.seed = static_cast<std::uint64_t>(
       uri.get_integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
-  options.decoding.short_side = static_cast<int>(uri.get_integer("size", 0, 0, kMaxSize));
-  const int cores =
-      std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
-  options.threads = static_cast<int>(uri.get_integer("threads", cores, 0, kMaxThreads));
+  options.decoding = read_decoding(uri);
   uri.refuse_unknown();
   return options;
 }
 
+struct Loaded {
+  ListedPicture picture;
+  Decoded decoded;
+};
+
 class FolderStream : public Stream {
  public:
-  explicit FolderStream(FolderOptions options)
-      : options_(std::move(options)),
-        pictures_(list_pictures(options_.root, options_.order, options_.seed, skips_)),
-        ahead_(
-            options_.threads, kAheadBytes,
-            [this](std::int64_t i) {
-              return load(path(static_cast<std::size_t>(i)), options_.decoding);
-            },
-            weight) {
-    if (pictures_.empty()) {
+  explicit FolderStream(FolderOptions options) : options_(std::move(options)) {
+    begin(options_.rules.since, std::nullopt);
+    if (feed_->size() == 0 && !options_.watch) {
       throw Error(cat("no pictures (.jpg, .jpeg, .png) in the folder ", options_.root.string()));
     }
   }
 
+  ~FolderStream() override {
+    feed_->stop();  // its wait, so that the threads end
+  }
+
   std::optional<Sample> next() override {
-    if (!reading_) {
-      ahead_.start(static_cast<std::int64_t>(next_), static_cast<std::int64_t>(pictures_.size()));
-      reading_ = true;
+    if (!ahead_) {
+      ahead_.emplace(
+          options_.decoding.threads, kAheadBytes, [this] { return feed_->next(); },
+          [this](PictureFeed::Item&& item) { return load_item(std::move(item)); },
+          [](const Loaded& loaded) { return weight(loaded.decoded); });
     }
-    while (next_ < pictures_.size()) {
-      const std::size_t i = next_;
-      Loaded loaded = ahead_.take();
-      ++next_;
-      if (!loaded.picture) {
-        skips_.add(path(i).string(), loaded.failure.reason, loaded.failure.detail);
+    while (!is_stopped()) {
+      auto loaded = ahead_->take();
+      if (!loaded) break;
+      const auto path = (options_.root / loaded->picture.path).string();
+      auto& [picture, failure] = loaded->decoded;
+      const auto label = folder_below_root(loaded->picture.path);
+      // One that is noticed late does not bring back those that were read before it.
+      if (failure.reason != kUnreadableFolder && (!last_ || *last_ < loaded->picture)) {
+        last_ = std::move(loaded->picture);
+      }
+      if (!picture) {
+        skips_.add(path, failure.reason, failure.detail);
         continue;
       }
       Sample sample;
-      sample.picture = std::move(*loaded.picture);
+      sample.picture = std::move(*picture);
       sample.index = given_++;
-      sample.key = path(i).string();
-      if (options_.labels) sample.label = folder_below_root(pictures_[i].path);
+      sample.key = path;
+      if (options_.labels) sample.label = label;
       return sample;
     }
-    if (given_ == 0) {
-      throw Error(cat("none of the ", pictures_.size(), " pictures in the folder ",
+    if (given_ == 0 && !options_.watch) {
+      throw Error(cat("none of the ", feed_->size(), " pictures in the folder ",
                       options_.root.string(), " can be decoded (", skips_.summary(), ")"));
     }
     return std::nullopt;
   }
 
   // "order given [rank path]": the last file behind the reader, if any, with its path in percent
-  // code.
+  // code. Where the folder is watched: "order given watch since [part rank path]".
   std::string position() const override {
-    const auto begin = cat(options_.order_name, ' ', given_);
-    if (next_ == 0) return begin;
-    const auto& last = pictures_[next_ - 1];
-    return cat(begin, ' ', last.rank, ' ', encode_percent(last.path));
+    auto text = cat(options_.order_name, ' ', given_);
+    if (options_.watch) text += cat(" watch ", since_);
+    if (!last_) return text;
+    if (options_.watch) text += cat(' ', last_->part);
+    return cat(text, ' ', last_->rank, ' ', encode_percent(last_->path));
   }
 
   void seek(const std::string& position) override {
     const auto parts = split(position, ' ');
-    if ((parts.size() != 2 && parts.size() != 4) || parts[0] != options_.order_name) {
+    const std::size_t shortest = options_.watch ? 4 : 2;
+    const std::size_t longest = options_.watch ? 7 : 4;
+    if ((parts.size() != shortest && parts.size() != longest) || parts[0] != options_.order_name ||
+        (options_.watch && parts[2] != "watch")) {
       throw Error(cat("'", position, "' is no position in folder:", options_.root.string(),
-                      "?order=", options_.order_name));
+                      "?order=", options_.order_name, options_.watch ? "&watch=1" : ""));
     }
-    const auto given = parse_integer(parts[1], "the count in a folder position");
+    const auto number = [&](std::size_t i) {
+      return parse_integer(parts[i], "a number in a folder position");
+    };
+    const auto given = number(1);
     if (given < 0)
       throw Error(cat("the count in the folder position '", position, "' is negative"));
-    std::size_t next = 0;
-    if (parts.size() == 4) {
-      const ListedPicture last{parse_integer(parts[2], "the rank in a folder position"),
-                               decode_percent(parts[3])};
-      const auto behind = std::upper_bound(pictures_.begin(), pictures_.end(), last);
-      next = static_cast<std::size_t>(behind - pictures_.begin());
+    const auto since = options_.watch ? number(3) : since_;
+    std::optional<ListedPicture> last;
+    if (parts.size() == longest) {
+      const int part = options_.watch && number(4) != 0 ? 1 : 0;
+      last = {part, number(longest - 2), decode_percent(parts[longest - 1])};
     }
+    begin(since, std::move(last));
     given_ = static_cast<std::uint64_t>(given);
-    next_ = next;
-    reading_ = false;
+  }
+
+  void stop() override {
+    if (!options_.watch) return;
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    feed_->stop();
   }
 
   std::map<std::string, std::int64_t> skipped() const override { return skips_.counts(); }
 
  private:
-  fs::path path(std::size_t i) const { return options_.root / pictures_[i].path; }
+  static constexpr const char* kUnreadableFolder = "unreadable folder";
+
+  // Reading goes on behind `last`. What is there is listed once, unless it is watched.
+  void begin(std::int64_t since, std::optional<ListedPicture> last) {
+    std::unique_ptr<PictureFeed> feed;
+    if (!feed_ || options_.watch) {
+      auto rules = options_.rules;
+      rules.since = since;
+      feed = std::make_unique<PictureFeed>(options_.root, rules, options_.watch, skips_);
+      if (feed_) feed_->stop();  // its wait, so that the threads end
+    }
+    ahead_.reset();
+    if (feed) {
+      const std::lock_guard lock(mutex_);
+      feed_ = std::move(feed);
+      if (stopped_) feed_->stop();
+    }
+    since_ = since;
+    last_ = std::move(last);
+    feed_->go_behind(last_);
+  }
+
+  Loaded load_item(PictureFeed::Item item) const {
+    Loaded loaded;
+    if (item.unreadable.empty()) {
+      loaded.decoded = load(options_.root / item.picture.path, options_.decoding.options);
+    } else {
+      loaded.decoded.failure = {kUnreadableFolder, std::move(item.unreadable)};
+    }
+    loaded.picture = std::move(item.picture);
+    return loaded;
+  }
+
+  bool is_stopped() const {
+    const std::lock_guard lock(mutex_);
+    return stopped_;
+  }
 
   static std::string folder_below_root(const std::string& relative) {
     const auto slash = relative.find('/');
@@ -169,11 +228,13 @@ class FolderStream : public Stream {
 
   const FolderOptions options_;
   SkipLog skips_;
-  const std::vector<ListedPicture> pictures_;
-  std::size_t next_ = 0;
+  std::int64_t since_ = 0;             // when the stream was first opened
+  std::optional<ListedPicture> last_;  // behind which reading goes on
   std::uint64_t given_ = 0;
-  bool reading_ = false;     // whether ahead_ stands at next_
-  ReadAhead<Loaded> ahead_;  // last: its threads use the members above
+  mutable std::mutex mutex_;  // of the two below, which stop() uses
+  bool stopped_ = false;
+  std::unique_ptr<PictureFeed> feed_;
+  std::optional<PullAhead<PictureFeed::Item, Loaded>> ahead_;  // its threads use the members above
 };
 
 }  // namespace

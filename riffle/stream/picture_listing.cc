@@ -16,25 +16,15 @@ namespace riffle {
 namespace fs = std::filesystem;
 namespace {
 
-bool is_picture_name(std::string_view name) {
-  const auto dot = name.rfind('.');
-  if (dot == std::string_view::npos) return false;
-  std::string ending(name.substr(dot));
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
-}
+using Enter = std::function<bool(const std::string&)>;
 
 // Finds the pictures below a folder. Links to folders are kept for the end, so that what is really
 // there comes first.
 class Walk {
  public:
-  Walk(const fs::path& root, SkipLog& skips) : root_(root), skips_(skips) {
-    std::error_code error;
-    fs::directory_iterator readable(root, error);
-    if (error) throw Error(cat("cannot read the folder ", root.string(), ": ", error.message()));
-    enter("");
+  Walk(const fs::path& root, const std::string& folder, const Enter& may_enter)
+      : root_(root), may_enter_(may_enter) {
+    enter(folder);
     finish_folders();
     while (!links_.empty()) {
       enter(links_.extract(links_.begin()).value());
@@ -42,14 +32,15 @@ class Walk {
     }
   }
 
-  std::vector<std::string> take() { return std::move(paths_); }
+  FoundPictures take() { return std::move(found_); }
 
  private:
   void enter(const std::string& folder) {
     struct stat found {};
     if (::stat((root_ / folder).c_str(), &found) != 0)
       return;  // gone, or a link that leads nowhere
-    if (seen_.emplace(found.st_dev, found.st_ino).second) folders_.push_back(folder);
+    if (!seen_.emplace(found.st_dev, found.st_ino).second || !may_enter_(folder)) return;
+    folders_.push_back(folder);
   }
 
   void finish_folders() {
@@ -76,24 +67,27 @@ class Walk {
         }
       } else if (is_picture_name(name) &&
                  (entry->is_regular_file(unknown) || entry->is_symlink(unknown))) {
-        paths_.push_back(path);
+        found_.paths.push_back(path);
       }
     }
-    if (error) skips_.add((root_ / folder).string(), "unreadable folder", error.message());
+    if (error) found_.unreadable.push_back({folder, error.message()});
   }
 
-  fs::path root_;
-  SkipLog& skips_;
-  std::vector<std::string> paths_;
+  const fs::path& root_;
+  const Enter& may_enter_;
+  FoundPictures found_;
   std::vector<std::string> folders_;  // still to be read
   std::set<std::string> links_;       // to folders, still to be entered
   std::set<std::pair<dev_t, ino_t>> seen_;
 };
 
-std::int64_t changed_at(const fs::path& path) {
+std::int64_t nanoseconds(const struct timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+std::int64_t written_at(const fs::path& path) {
   struct stat found {};
-  if (::stat(path.c_str(), &found) != 0) return 0;
-  return std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 + found.st_mtim.tv_nsec;
+  return ::stat(path.c_str(), &found) == 0 ? nanoseconds(found.st_mtim) : 0;
 }
 
 std::uint64_t hash_of(std::string_view text) {  // FNV-1a
@@ -104,18 +98,58 @@ std::uint64_t hash_of(std::string_view text) {  // FNV-1a
 
 }  // namespace
 
-std::vector<ListedPicture> list_pictures(const fs::path& root, ListingOrder order,
-                                         std::uint64_t seed, SkipLog& skips) {
-  std::vector<ListedPicture> listing;
-  for (auto& path : Walk(root, skips).take()) {
-    std::int64_t rank = 0;
-    if (order == ListingOrder::time) rank = changed_at(root / path);
-    if (order == ListingOrder::shuffle) {
-      Random random(seed, Purpose("folder order"), hash_of(path));
-      rank = static_cast<std::int64_t>(random.bits64() >> 1);
-    }
-    listing.push_back({rank, std::move(path)});
+bool is_picture_name(std::string_view name) {
+  const auto dot = name.rfind('.');
+  if (dot == std::string_view::npos) return false;
+  std::string ending(name.substr(dot));
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+}
+
+std::int64_t shuffled_rank(std::uint64_t seed, std::string_view path) {
+  Random random(seed, Purpose("folder order"), hash_of(path));
+  return static_cast<std::int64_t>(random.bits64() >> 1);
+}
+
+std::int64_t changed_at(const fs::path& path) {
+  struct stat file {
+  }, link{};
+  if (::stat(path.c_str(), &file) != 0 || ::lstat(path.c_str(), &link) != 0) return 0;
+  return std::max(nanoseconds(file.st_ctim), nanoseconds(link.st_ctim));
+}
+
+ListedPicture listed(const fs::path& root, std::string path, const ListingRules& rules) {
+  ListedPicture picture;
+  if (rules.since != std::numeric_limits<std::int64_t>::max()) {
+    picture.rank = changed_at(root / path);
+    picture.part = picture.rank >= rules.since ? 1 : 0;
   }
+  if (picture.part == 0) {
+    picture.rank = 0;
+    if (rules.order == ListingOrder::time) picture.rank = written_at(root / path);
+    if (rules.order == ListingOrder::shuffle) picture.rank = shuffled_rank(rules.seed, path);
+  }
+  picture.path = std::move(path);
+  return picture;
+}
+
+FoundPictures find_pictures(const fs::path& root, const std::string& folder, const Enter& enter) {
+  return Walk(root, folder, enter).take();
+}
+
+std::vector<ListedPicture> list_pictures(const fs::path& root, const ListingRules& rules,
+                                         SkipLog& skips, const Enter& enter) {
+  std::error_code error;
+  fs::directory_iterator readable(root, error);
+  if (error) throw Error(cat("cannot read the folder ", root.string(), ": ", error.message()));
+  auto found = find_pictures(root, "", enter);
+  for (const auto& [folder, why] : found.unreadable) {
+    skips.add((root / folder).string(), "unreadable folder", why);
+  }
+  std::vector<ListedPicture> listing;
+  for (auto& path : found.paths) listing.push_back(listed(root, std::move(path), rules));
   std::sort(listing.begin(), listing.end());
   return listing;
 }

@@ -4,29 +4,70 @@
 #include <compare>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "riffle/stream/skip_log.h"
 
 namespace riffle {
 
+// Whether a name ends in .jpg, .jpeg or .png, in any case.
+bool is_picture_name(std::string_view name);
+
+// A place in a shuffled order that depends on the path and the seed alone.
+std::int64_t shuffled_rank(std::uint64_t seed, std::string_view path);
+
 enum class ListingOrder { name, time, shuffle };
 
-// Listings are sorted by (rank, path). A file's rank does not depend on the other files.
+// Files that changed before the moment `since` stand in the order asked for, later ones behind them
+// in the order in which they changed (in ns; a file that is moved in or linked changes by that).
+struct ListingRules {
+  ListingOrder order = ListingOrder::name;
+  std::uint64_t seed = 0;  // for shuffle
+  std::int64_t since = std::numeric_limits<std::int64_t>::max();
+};
+
+// Listings are sorted by (part, rank, path). A file's place does not depend on the other files.
 struct ListedPicture {
-  std::int64_t rank =
-      0;  // name: 0. time: of last change, in ns. shuffle: drawn from the seed and the path
+  int part = 0;  // 1: changed since the moment of the rules
+  // part 0: 0 for name, the time of the last writing in ns for time, drawn for shuffle; part 1: the
+  // time of the change
+  std::int64_t rank = 0;
   std::string path;  // relative to the folder
 
   auto operator<=>(const ListedPicture&) const = default;
 };
 
-// All files ending in .jpg, .jpeg or .png (any case) at any depth. Folders behind symbolic links
-// are entered, each folder once; a folder that can be reached without a link is listed where it
-// really is. Names that begin with a dot are left out. Sub-folders that cannot be read go to
-// `skips`. Throws Error when `root` is no readable folder.
-std::vector<ListedPicture> list_pictures(const std::filesystem::path& root, ListingOrder order,
-                                         std::uint64_t seed, SkipLog& skips);
+// The file's place in the listing.
+ListedPicture listed(const std::filesystem::path& root, std::string path,
+                     const ListingRules& rules);
+
+// When the file last changed in any way, moving included; 0 when it is not there.
+std::int64_t changed_at(const std::filesystem::path& path);
+
+struct FoundPictures {
+  struct Unreadable {
+    std::string folder;
+    std::string why;
+  };
+  std::vector<std::string> paths;  // relative to the root, in no order
+  std::vector<Unreadable> unreadable;
+};
+
+// All files ending in .jpg, .jpeg or .png (any case) at any depth below `folder`, which is relative
+// to `root`. Folders behind symbolic links are entered, each folder once; a folder that can be
+// reached without a link is listed where it really is. Names that begin with a dot are left out.
+// `enter` is asked before a folder is read and may refuse it.
+FoundPictures find_pictures(const std::filesystem::path& root, const std::string& folder,
+                            const std::function<bool(const std::string&)>& enter);
+
+// All of them in order. Sub-folders that cannot be read go to `skips`. Throws Error when `root` is
+// no readable folder.
+std::vector<ListedPicture> list_pictures(
+    const std::filesystem::path& root, const ListingRules& rules, SkipLog& skips,
+    const std::function<bool(const std::string&)>& enter = [](const std::string&) { return true; });
 
 }  // namespace riffle

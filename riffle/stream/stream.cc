@@ -5,8 +5,14 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/stream/folder.h"
+#include "riffle/stream/shapes/shape.h"
+#include "riffle/stream/shards.h"
 #include "riffle/stream/synthetic.h"
 #include "riffle/stream/uri.h"
+#include "riffle/stream/urls.h"
+#ifdef RIFFLE_FFMPEG
+#include "riffle/stream/video.h"
+#endif
 
 namespace riffle {
 namespace {
@@ -22,7 +28,22 @@ struct Source {
 const std::vector<Source>& sources() {
   static const std::vector<Source> kSources = {
       {"folder", open_folder, ""},
+#ifdef RIFFLE_ARCHIVE
+      {"shards", open_shards, ""},
+#else
+      {"shards", nullptr, "libarchive-dev"},
+#endif
       {"synthetic", open_synthetic, ""},
+#ifdef RIFFLE_CURL
+      {"urls", open_urls, ""},
+#else
+      {"urls", nullptr, "libcurl4-openssl-dev"},
+#endif
+#ifdef RIFFLE_FFMPEG
+      {"video", open_video, ""},
+#else
+      {"video", nullptr, "libavformat-dev, libavcodec-dev, libavutil-dev and libswscale-dev"},
+#endif
   };
   return kSources;
 }
@@ -44,6 +65,10 @@ std::unique_ptr<Stream> open_stream(const std::string& text) {
     return stream;
   }
   throw Error(unknown_name("stream", uri.scheme(), schemes));
+}
+
+std::unique_ptr<Stream> open_stream(const std::string& uri, const std::string& shapes) {
+  return open_shapes([uri] { return open_stream(uri); }, shapes);
 }
 
 }  // namespace riffle

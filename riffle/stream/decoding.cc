@@ -1,0 +1,34 @@
+#include "riffle/stream/decoding.h"
+
+#include <algorithm>
+#include <thread>
+
+namespace riffle {
+namespace {
+
+constexpr std::uint64_t kLeastBytes = std::uint64_t{64} << 10;
+constexpr int kMaxThreads = 256;
+constexpr int kMaxSize = 16384;
+
+}  // namespace
+
+Decoding read_decoding(Uri& uri) {
+  Decoding decoding;
+  decoding.options.short_side = static_cast<int>(uri.get_integer("size", 0, 0, kMaxSize));
+  const int cores =
+      std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
+  decoding.threads = static_cast<int>(uri.get_integer("threads", cores, 0, kMaxThreads));
+  return decoding;
+}
+
+Decoded decode(std::span<const std::byte> bytes, const DecodeOptions& options) {
+  Decoded decoded;
+  decoded.picture = decode(bytes, options, decoded.failure);
+  return decoded;
+}
+
+std::uint64_t weight(const Decoded& decoded) {
+  return kLeastBytes + (decoded.picture ? decoded.picture->rgb.size() : 0);
+}
+
+}  // namespace riffle

@@ -1,0 +1,40 @@
+// What the sources of picture files share: the options `size` and `threads`, and pictures decoded
+// ahead of the reader within bounds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "riffle/image/codec.h"
+#include "riffle/stream/uri.h"
+
+namespace riffle {
+
+// A file, member or download larger than this is skipped unread.
+constexpr std::uint64_t kMaxPictureBytes = std::uint64_t{256} << 20;
+// What decoded pictures may weigh while they wait for the reader.
+constexpr std::uint64_t kAheadBytes = std::uint64_t{64} << 20;
+
+struct Decoding {
+  DecodeOptions options;
+  int threads = 0;  // 0: in the reader's own
+};
+
+// size: the short side that pictures will be brought to; threads: by default one per core.
+Decoding read_decoding(Uri& uri);
+
+// A picture, or why there is none.
+struct Decoded {
+  std::optional<Picture> picture;
+  DecodeFailure failure;
+};
+
+Decoded decode(std::span<const std::byte> bytes, const DecodeOptions& options);
+
+// In bytes; even the smallest counts for something, so that tiny pictures and failures do not pile
+// up by the thousand.
+std::uint64_t weight(const Decoded& decoded);
+
+}  // namespace riffle

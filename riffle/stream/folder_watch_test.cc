@@ -1,0 +1,283 @@
+// Folders that are watched, through the stream that does so.
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/log.h"
+#include "riffle/base/random.h"
+#include "riffle/base/text.h"
+#include "riffle/image/codec.h"
+#include "riffle/stream/stream.h"
+#include "riffle/stream/uri.h"
+
+namespace riffle {
+namespace fs = std::filesystem;
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+class WatchedFolder : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "riffle-watch-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    base_ = name;
+    root_ = base_ / "watched";
+    fs::create_directory(root_);
+    set_log_level(LogLevel::quiet);
+  }
+  void TearDown() override {
+    fs::remove_all(base_);
+    set_log_level(LogLevel::info);
+  }
+
+  static std::string png(int level) {
+    Picture made(8, 6);
+    std::fill(made.rgb.begin(), made.rgb.end(), static_cast<std::uint8_t>(level));
+    const auto bytes = encode_png(made);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  static void put(const fs::path& path, int level = 100) {
+    fs::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << png(level);
+  }
+  std::unique_ptr<Stream> open(const std::string& options = "") {
+    return open_stream(cat("folder:", encode_percent(root_.string()), "?watch=1&", options));
+  }
+  std::string relative(const Sample& sample) const {
+    return fs::path(sample.key).lexically_relative(root_).string();
+  }
+  // The following sample's path; "nothing" when the stream ends. Fails, and stops the stream, when
+  // none comes in time.
+  std::string next(Stream& stream) const {
+    auto sample = std::async(std::launch::async, [&] { return stream.next(); });
+    if (sample.wait_for(20s) != std::future_status::ready) {
+      stream.stop();
+      ADD_FAILURE() << "nothing came";
+    }
+    const auto come = sample.get();
+    return come ? relative(*come) : "nothing";
+  }
+
+  fs::path base_, root_;
+};
+
+TEST_F(WatchedFolder, GivesWhatIsThereInOrderThenWhatArrives) {
+  put(root_ / "z/2.png");
+  put(root_ / "a/1.png");
+  const auto stream = open();
+  EXPECT_EQ(next(*stream), "a/1.png");
+  EXPECT_EQ(next(*stream), "z/2.png");
+  put(root_ / "m.png", 7);
+  const auto sample = stream->next();
+  ASSERT_TRUE(sample);
+  EXPECT_EQ(relative(*sample), "m.png");
+  EXPECT_EQ(sample->picture.rgb.at(0), 7);
+  EXPECT_EQ(sample->index, 2u);
+  put(root_ / "a/0.png");
+  EXPECT_EQ(next(*stream), "a/0.png");
+}
+
+TEST_F(WatchedFolder, NextWaitsForAPictureInAFolderThatIsEmpty) {
+  for (const std::string threads : {"threads=0", "threads=3"}) {
+    const auto stream = open(threads);
+    auto sample = std::async(std::launch::async, [&] { return stream->next(); });
+    put(root_ / (threads + ".png"));
+    ASSERT_EQ(sample.wait_for(20s), std::future_status::ready);
+    EXPECT_EQ(relative(*sample.get()), threads + ".png");
+    fs::remove(root_ / (threads + ".png"));
+  }
+}
+
+TEST_F(WatchedFolder, StopEndsTheWaitForGood) {
+  put(root_ / "1.png");
+  for (const std::string threads : {"threads=0", "threads=3"}) {
+    const auto stream = open(threads);
+    EXPECT_EQ(next(*stream), "1.png");
+    auto sample = std::async(std::launch::async, [&] { return stream->next(); });
+    stream->stop();
+    ASSERT_EQ(sample.wait_for(20s), std::future_status::ready);
+    EXPECT_FALSE(sample.get());
+    const auto position = stream->position();
+    put(root_ / "2.png");
+    EXPECT_FALSE(stream->next());
+    EXPECT_EQ(stream->position(), position);
+    stream->stop();
+    fs::remove(root_ / "2.png");
+  }
+}
+
+TEST_F(WatchedFolder, WithoutWatchStopHasNoEffect) {
+  put(root_ / "1.png");
+  const auto stream = open_stream("folder:" + encode_percent(root_.string()));
+  stream->stop();
+  EXPECT_TRUE(stream->next());
+}
+
+TEST_F(WatchedFolder, FoldersThatAppearAreWatchedToo) {
+  const auto stream = open();
+  put(root_ / "new/er/1.png");
+  EXPECT_EQ(next(*stream), "new/er/1.png");
+  put(root_ / "new/er/2.png");
+  EXPECT_EQ(next(*stream), "new/er/2.png");
+  put(root_ / "new/3.png");
+  EXPECT_EQ(next(*stream), "new/3.png");
+  put(base_ / "elsewhere/deep/4.png");
+  fs::rename(base_ / "elsewhere", root_ / "moved");
+  EXPECT_EQ(next(*stream), "moved/deep/4.png");
+  put(root_ / "moved/deep/5.png");
+  EXPECT_EQ(next(*stream), "moved/deep/5.png");
+  // Out again: what happens there is no longer ours.
+  fs::rename(root_ / "moved", base_ / "elsewhere");
+  put(base_ / "elsewhere/deep/6.png");
+  put(root_ / "7.png");
+  EXPECT_EQ(next(*stream), "7.png");
+  put(base_ / "linked/8.png");
+  fs::create_directory_symlink(base_ / "linked", root_ / "link");
+  EXPECT_EQ(next(*stream), "link/8.png");
+}
+
+TEST_F(WatchedFolder, AFileCountsWhenItIsWholeNotBefore) {
+  const auto stream = open();
+  const auto bytes = png(9);
+  std::ofstream slow(root_ / "slow.png", std::ios::binary);
+  slow << bytes.substr(0, bytes.size() / 2) << std::flush;
+  put(root_ / "quick.png");
+  EXPECT_EQ(next(*stream), "quick.png");
+  slow << bytes.substr(bytes.size() / 2);
+  slow.close();
+  EXPECT_EQ(next(*stream), "slow.png");
+  put(root_ / "a.part");
+  put(root_ / ".b.png");
+  fs::rename(root_ / "a.part", root_ / "a.png");
+  EXPECT_EQ(next(*stream), "a.png");
+  fs::rename(root_ / ".b.png", root_ / "b.png");
+  EXPECT_EQ(next(*stream), "b.png");
+  put(base_ / "c.png");
+  fs::create_hard_link(base_ / "c.png", root_ / "hard.png");
+  EXPECT_EQ(next(*stream), "hard.png");
+  fs::create_symlink(base_ / "c.png", root_ / "soft.png");
+  EXPECT_EQ(next(*stream), "soft.png");
+  EXPECT_THAT(stream->skipped(), IsEmpty());
+}
+
+TEST_F(WatchedFolder, OneThatIsWrittenAgainCountsAgain) {
+  put(root_ / "latest.png", 1);
+  const auto stream = open();
+  EXPECT_EQ(stream->next()->picture.rgb.at(0), 1);
+  for (int level = 2; level < 5; ++level) {
+    put(root_ / "latest.png", level);
+    const auto sample = stream->next();
+    ASSERT_TRUE(sample);
+    EXPECT_EQ(sample->picture.rgb.at(0), level);
+  }
+}
+
+TEST_F(WatchedFolder, WhatCannotBeDecodedIsSkippedAndCountedAndTheWaitGoesOn) {
+  std::ofstream(root_ / "1.png") << "no picture";
+  const auto stream = open();
+  std::ofstream(root_ / "2.png") << "no picture";
+  put(root_ / "3.png");
+  EXPECT_EQ(next(*stream), "3.png");
+  EXPECT_THAT(stream->skipped(), ElementsAre(Pair("not a picture", 2)));
+}
+
+TEST_F(WatchedFolder, LostNoticesAreMadeUpForByReadingAllAgain) {
+  std::ifstream limit("/proc/sys/fs/inotify/max_queued_events");
+  int most = 0;
+  if (!(limit >> most) || most > 100'000) GTEST_SKIP() << "the kernel's queue cannot be filled";
+  put(root_ / "1.png");
+  put(root_ / "x.txt");
+  const auto stream = open("threads=0");  // looks at no notice before it is asked for more
+  for (int i = 0; i < most / 4 + 100; ++i) {
+    fs::rename(root_ / "x.txt", root_ / "y.txt");
+    fs::rename(root_ / "y.txt", root_ / "x.txt");
+  }
+  put(root_ / "2.png");
+  put(root_ / "new/3.png");
+  EXPECT_EQ(next(*stream), "1.png");
+  EXPECT_EQ(next(*stream), "2.png");
+  EXPECT_EQ(next(*stream), "new/3.png");
+  put(root_ / "new/4.png");
+  EXPECT_EQ(next(*stream), "new/4.png");
+}
+
+TEST_F(WatchedFolder, SeekGoesOnAsIfNothingHadHappened) {
+  for (const std::string order : {"order=name", "order=time", "order=shuffle&seed=3"}) {
+    fs::remove_all(root_);
+    for (int i = 0; i < 20; ++i) put(root_ / cat("c", i % 3, "/", i * 7919 % 100, ".png"), i);
+    const auto first = open(order + "&threads=2");
+    std::vector<std::string> positions = {first->position()}, keys;
+    const auto read = [&](int count) {
+      for (int i = 0; i < count; ++i) {
+        const auto sample = first->next();
+        ASSERT_TRUE(sample);
+        keys.push_back(sample->key);
+        positions.push_back(first->position());
+      }
+    };
+    read(12);
+    // Some arrive while others still wait, all together, and in no order of their names.
+    for (int i = 20; i < 35; ++i) put(root_ / cat("c", i % 4, "/", i * 7919 % 100, ".png"), i);
+    read(23);
+    for (int i = 35; i < 40; ++i) put(root_ / cat(i * 7919 % 100, ".png"), i);
+    read(5);
+    EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()).size(), 40u);
+    for (std::uint64_t round = 0; round < 8; ++round) {
+      Random random(9, Purpose("seek"), round);
+      const auto begin = random.below(positions.size());
+      const auto second = open(cat(order, "&threads=", round % 3));
+      for (auto left = random.below(5); left > 0; --left) second->next();
+      second->seek(positions[begin]);
+      EXPECT_EQ(second->position(), positions[begin]);
+      for (auto i = begin; i < keys.size(); ++i) {
+        const auto sample = second->next();
+        ASSERT_TRUE(sample);
+        ASSERT_EQ(sample->key, keys[i]);
+        ASSERT_EQ(sample->index, i);
+        ASSERT_EQ(second->position(), positions[i + 1]);
+      }
+    }
+  }
+}
+
+TEST_F(WatchedFolder, WhatArrivedWhileNobodyWatchedComesBehindWhatWasThere) {
+  put(root_ / "b.png");
+  put(root_ / "d.png");
+  auto stream = open();
+  EXPECT_EQ(next(*stream), "b.png");
+  const auto position = stream->position();
+  stream.reset();
+  put(root_ / "c.png");
+  put(base_ / "a.png");
+  fs::rename(base_ / "a.png", root_ / "a.png");
+  stream = open();
+  stream->seek(position);
+  EXPECT_EQ(next(*stream), "d.png");
+  const std::set<std::string> rest = {next(*stream), next(*stream)};
+  EXPECT_THAT(rest, ElementsAre("a.png", "c.png"));
+}
+
+TEST_F(WatchedFolder, PositionsOfAFolderThatIsNotWatchedAreRefused) {
+  put(root_ / "1.png");
+  const auto watched = open();
+  const auto still = open_stream("folder:" + encode_percent(root_.string()));
+  EXPECT_THROW(watched->seek(still->position()), Error);
+  EXPECT_THROW(still->seek(watched->position()), Error);
+  for (const auto* bad : {"name 0 watch", "name 0 watch x", "name 0 watch 1 2 3", "name 0 1 2"}) {
+    EXPECT_THROW(watched->seek(bad), Error) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace riffle

@@ -1,0 +1,133 @@
+#include "riffle/stream/picture_feed.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "riffle/base/error.h"
+
+namespace riffle {
+namespace fs = std::filesystem;
+namespace {
+
+using namespace std::chrono_literals;
+
+// So long a picture waits for others that changed before it but are noticed later: clocks of files
+// are coarse, and closing takes its time. This makes the order that of a later listing.
+constexpr auto kSettle = 50ms;
+
+}  // namespace
+
+PictureFeed::PictureFeed(fs::path root, const ListingRules& rules, bool watch, SkipLog& skips)
+    : root_(std::move(root)), rules_(rules) {
+  if (watch) watch_.emplace(root_);
+  // A folder is watched before it is read, so that nothing appears unnoticed in between.
+  listing_ = list_pictures(root_, rules_, skips, [&](const std::string& folder) {
+    if (watch_) watch_->add(folder);
+    return true;
+  });
+  for (const auto& picture : listing_) {
+    if (picture.part == 1) arrived_.emplace(picture.path, picture.rank);
+  }
+}
+
+void PictureFeed::go_behind(const std::optional<ListedPicture>& last) {
+  const auto behind =
+      last ? std::upper_bound(listing_.begin(), listing_.end(), *last) : listing_.begin();
+  next_ = static_cast<std::size_t>(behind - listing_.begin());
+}
+
+std::optional<PictureFeed::Item> PictureFeed::next() {
+  if (next_ < listing_.size()) return Item{listing_[next_++], ""};
+  return watch_ ? next_arrival() : std::nullopt;
+}
+
+void PictureFeed::stop() {
+  if (watch_) watch_->stop();
+}
+
+std::optional<PictureFeed::Item> PictureFeed::next_arrival() {
+  while (true) {
+    const auto changes = watch_->wait(milliseconds_to_wait());
+    if (!changes) return std::nullopt;
+    for (const auto& change : *changes) take_in(change);
+    if (!unreadable_.empty()) {
+      auto item = std::move(unreadable_.front());
+      unreadable_.pop_front();
+      return item;
+    }
+    if (waiting_.empty() || milliseconds_to_wait() > 0) continue;
+    const auto first = waiting_.extract(waiting_.begin()).key();
+    if (changed_at(root_ / first.path) == first.rank) return Item{first, ""};
+    arrived_.erase(first.path);  // still being written to, or gone
+    arrive(first.path);
+  }
+}
+
+int PictureFeed::milliseconds_to_wait() const {
+  if (!unreadable_.empty()) return 0;
+  if (waiting_.empty()) return -1;
+  const auto left = waiting_.begin()->second + kSettle - Clock::now();
+  return std::max(0, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count()));
+}
+
+void PictureFeed::take_in(const FolderChange& change) {
+  switch (change.kind) {
+    case FolderChange::Kind::file:
+      if (is_picture_name(change.path)) arrive(change.path);
+      break;
+    case FolderChange::Kind::folder:
+      read_folder(change.path, false);
+      break;
+    case FolderChange::Kind::gone:
+      forget(change.path);
+      break;
+    case FolderChange::Kind::overlooked:
+      read_folder("", true);
+      break;
+  }
+}
+
+void PictureFeed::read_folder(const std::string& folder, bool again) {
+  const auto report = [&](std::string path, std::string why) {
+    unreadable_.push_back({{.path = std::move(path)}, std::move(why)});
+  };
+  auto found = find_pictures(root_, folder, [&](const std::string& entered) {
+    try {
+      return watch_->add(entered) || again;
+    } catch (const Error& no_more) {
+      report(entered, no_more.what());
+      return true;
+    }
+  });
+  if (again) {
+    std::erase_if(arrived_,
+                  [&](const auto& known) { return changed_at(root_ / known.first) == 0; });
+  }
+  for (const auto& path : found.paths) arrive(path);
+  for (auto& [path, why] : found.unreadable) report(std::move(path), std::move(why));
+}
+
+void PictureFeed::arrive(const std::string& path) {
+  const auto changed = changed_at(root_ / path);
+  if (changed == 0) return;
+  auto picture = listed(root_, path, rules_);
+  if (picture.part == 0) {
+    if (std::binary_search(listing_.begin(), listing_.end(), picture)) return;
+    picture = {1, changed, path};  // it came with its folder, unchanged
+  }
+  const auto known = arrived_.find(path);
+  if (known != arrived_.end() && known->second == changed) return;
+  forget(path);
+  picture.rank = changed;
+  arrived_.emplace(path, changed);
+  waiting_.emplace(std::move(picture), Clock::now());
+}
+
+void PictureFeed::forget(const std::string& path) {
+  const auto known = arrived_.find(path);
+  if (known == arrived_.end()) return;
+  waiting_.erase({1, known->second, path});
+  arrived_.erase(known);
+}
+
+}  // namespace riffle

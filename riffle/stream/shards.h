@@ -1,0 +1,42 @@
+// Tar shards of pictures as a stream, as WebDataset writes them.
+//
+//   shards:GLOB?order=name&label=auto&json_key=label&seed=0&size=0&threads=N
+//
+//   GLOB      files, with *, ?, [...] and {a,b}: plain tar, or compressed with gzip, bzip2, xz,
+//   zstd
+//             or lz4; told apart by content
+//   order     of the shards. name: by path. shuffle: drawn from the seed. Inside a shard pictures
+//             keep their order
+//   label     cls: the line in NAME.cls. json: text or whole number under `json_key` in NAME.json.
+//             dir: the folder that holds the picture. auto: the first of these there is.
+//             none: no labels
+//   seed      of the shuffled order
+//   size      the short side that pictures will be brought to; as in folder:
+//   threads   that decode ahead of the reader; 0: none. They change nothing but the speed
+//
+// Members with the same name up to the first dot belong together when they follow one another.
+// Those ending in .jpg, .jpeg or .png in any case are samples; .cls and .json are labels; others
+// are passed over, as are names that begin with a dot. Which shards there are is settled when the
+// stream is opened.
+//
+// What cannot be used is skipped and counted: members over 256 MiB, with names that lead out of the
+// archive, or that do not decode; labels that cannot be read. A shard that turns out to be broken
+// is left at that point. Shards of which nothing can be used are an Error from next(). Every
+// picture stands alone (kNoClip).
+//
+// The position names the shard and the byte at which a member begins. A plain tar is entered there
+// without reading what lies before; a compressed one is unpacked, not decoded, up to there. Shards
+// added or removed in between do no harm; a shard that was rewritten does.
+#pragma once
+
+#include <memory>
+
+#include "riffle/stream/stream.h"
+#include "riffle/stream/uri.h"
+
+namespace riffle {
+
+// Refuses options it does not know. Throws Error when no file matches.
+std::unique_ptr<Stream> open_shards(Uri& uri);
+
+}  // namespace riffle
