@@ -74,6 +74,7 @@ function(riffle_program NAME FOLDER)
   add_executable(${NAME} ${sources})
   set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   target_compile_definitions(${NAME} PRIVATE RIFFLE_VERSION="${PROJECT_VERSION}"
+    RIFFLE_YAML_CPP_VERSION="${yaml-cpp_VERSION}"
     RIFFLE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" RIFFLE_PYTHON="${RIFFLE_PYTHON}")
   target_link_libraries(${NAME} PRIVATE ${PROGRAM_USES} riffle_warnings CLI11::CLI11
     nlohmann_json::nlohmann_json)

@@ -9,7 +9,7 @@ ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<FlagForKey>& flags
   std::map<std::string, const Fields::Field*> fields;
   for (const auto& field : defaults.fields().all()) fields[field.key] = &field;
 
-  for (const auto& [flag, key] : flags) {
+  for (const auto& [flag, key, repeatable] : flags) {
     const Fields::Field& field = *fields.at(key);
     auto given = std::make_unique<Given>();
     given->key = key;
@@ -17,6 +17,7 @@ ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<FlagForKey>& flags
     if (!field.choices.empty()) help += cat(" (", join(field.choices, ", "), ")");
     given->option = command.add_option(flag, given->value, help);
     given->option->option_text(cat("[", field.get(), "]"));
+    if (repeatable) given->option->join(',');
     flags_.push_back(std::move(given));
   }
   command.add_option("--config", file_, "YAML file with configuration keys")->option_text("FILE");

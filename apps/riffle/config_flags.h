@@ -16,6 +16,7 @@ namespace riffle {
 struct FlagForKey {
   const char* flag;
   const char* key;
+  bool repeatable = false;  // several values are joined by commas
 };
 
 class ConfigFlags {

@@ -7,8 +7,7 @@
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/probe.h"
-#include "riffle/run/checkpoint.h"
-#include "riffle/run/run_folder.h"
+#include "riffle/run/model_source.h"
 #include "riffle/stream/stream.h"
 
 namespace riffle {
@@ -17,15 +16,19 @@ namespace {
 struct ProbeCommand {
   std::string run;
   std::string train;
+  std::string train_shapes;
   std::string val;
+  std::string val_shapes;
   std::string recipe = "cached";
   std::string checkpoint;
   std::int64_t samples = 0;
+  std::int64_t size = 0;
   bool json = false;
 };
 
-LabelledPictures read_labelled(const std::string& uri, std::int64_t samples, int size) {
-  const auto stream = open_stream(uri);
+LabelledPictures read_labelled(const std::string& uri, const std::string& shapes,
+                               std::int64_t samples, int size) {
+  const auto stream = open_stream(uri, shapes);
   return collect(*stream, samples, size);
 }
 
@@ -41,30 +44,22 @@ void print_row(const std::string& name, const ProbeResult& result) {
 }
 
 void run_probe(const ProbeCommand& options) {
-  const auto folder = RunFolder::open(options.run);
-  const Config config = folder.config();
   const LinearRecipe recipe = linear_recipe(options.recipe);
-  std::filesystem::path checkpoint = options.checkpoint;
-  if (checkpoint.empty()) {
-    const auto latest = folder.latest_checkpoint();
-    if (!latest) throw Error(cat(options.run, " has no checkpoint yet"));
-    checkpoint = *latest;
-  }
-  const auto trained = load_objective(config, checkpoint);
-  const auto untrained = load_objective(config);
-  const int size = static_cast<int>(config.learner.stored_size());
-  const auto train = read_labelled(options.train, options.samples, size);
-  const auto val = read_labelled(options.val, options.samples, size);
-  log_info(cat("probing ", checkpoint.string(), " on ", train.labels.size(), " + ",
-               val.labels.size(), " pictures"));
+  const ModelSource source = open_model(options.run, options.checkpoint);
+  const auto untrained = make_simsiam(source.model, source.seed);
+  const int size = source.picture_size(options.size);
+  const auto train = read_labelled(options.train, options.train_shapes, options.samples, size);
+  const auto val = read_labelled(options.val, options.val_shapes, options.samples, size);
+  log_info(cat("probing ", source.file, " on ", train.labels.size(), " + ", val.labels.size(),
+               " pictures"));
 
-  const ProbeResult result = probe(*trained, train, val, recipe);
+  const ProbeResult result = probe(*source.objective, train, val, recipe);
   const ProbeResult baseline = probe(*untrained, train, val, recipe);
   if (options.json) {
     auto json = accuracies(result);
     json["recipe"] = result.recipe;
     json["untrained"] = accuracies(baseline);
-    json["checkpoint"] = checkpoint.string();
+    json["checkpoint"] = source.file;
     std::cout << json.dump() << '\n';
     return;
   }
@@ -79,13 +74,22 @@ void add_probe_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("probe", "Linear and k-NN accuracy of a run's frozen encoder");
   const auto options = std::make_shared<ProbeCommand>();
-  command->add_option("RUN", options->run, "Run folder")->required();
+  command->add_option("RUN", options->run, "Run folder, or a safetensors file with an encoder")
+      ->required();
   command->add_option("--train", options->train, "Labelled stream to fit the probes on")
       ->required()
       ->option_text("URI");
   command->add_option("--val", options->val, "Labelled stream to measure on")
       ->required()
       ->option_text("URI");
+  command
+      ->add_option("--train-shape", options->train_shapes,
+                   "A shape around --train, repeatable, innermost first")
+      ->join(',')
+      ->option_text("NAME:key=value,...");
+  command->add_option("--val-shape", options->val_shapes, "The same around --val")
+      ->join(',')
+      ->option_text("NAME:key=value,...");
   command
       ->add_option("--recipe", options->recipe,
                    "How the linear probe is trained: " + recipe_names())
@@ -98,6 +102,9 @@ void add_probe_command(CLI::App& app) {
       ->add_option("--samples", options->samples,
                    "At most so many of each stream; 0: all (they must end)")
       ->option_text("[0]");
+  command->add_option("--size", options->size, "Side of the pictures, px; that of the run without")
+      ->check(CLI::Range(1, 4096))
+      ->option_text("PX");
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(
       "Example, on the embedded stream (two seeds, so no clip is in both):\n"

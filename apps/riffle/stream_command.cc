@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <memory>
 
@@ -7,6 +8,7 @@
 
 #include "riffle/base/file.h"
 #include "riffle/base/log.h"
+#include "riffle/base/random.h"
 #include "riffle/base/text.h"
 #include "riffle/image/codec.h"
 #include "riffle/image/contact_sheet.h"
@@ -19,6 +21,7 @@ constexpr int kSheetColumns = 12;
 
 struct StreamOptions {
   std::string uri;
+  std::string shapes;
   std::string sheet = "contact.png";
   SurveyOptions survey;
   bool json = false;
@@ -90,8 +93,38 @@ void print_json(const Survey& survey, const StreamOptions& options, bool has_she
   std::cout << result.dump() << '\n';
 }
 
+// A colour for each clip, so that neighbours differ.
+std::array<std::uint8_t, 3> clip_colour(std::int64_t clip) {
+  if (clip == kNoClip) return {200, 200, 200};
+  Random random(0, Purpose("clip colour"), static_cast<std::uint64_t>(clip));
+  const auto level = [&] { return static_cast<std::uint8_t>(80 + random.below(176)); };
+  return {level(), level(), level()};
+}
+
+// Pictures in reading order. The bar at the foot of each grows with time and has its clip's colour.
+Picture time_sheet(const Survey& survey, int cell) {
+  constexpr int kBarHeight = 5;
+  std::vector<Picture> pictures;
+  for (const auto& shown : survey.shown) {
+    Picture picture = shown.picture;
+    const auto colour = clip_colour(shown.clip);
+    const auto filled =
+        static_cast<int>((shown.number + 1) * static_cast<std::uint64_t>(picture.width) /
+                         static_cast<std::uint64_t>(survey.samples));
+    for (int y = picture.height - kBarHeight; y < picture.height; ++y) {
+      for (int x = 0; x < picture.width; ++x) {
+        for (std::size_t c = 0; c < colour.size(); ++c) {
+          picture.at(x, y)[c] = x <= filled ? colour[c] : 0;
+        }
+      }
+    }
+    pictures.push_back(std::move(picture));
+  }
+  return contact_sheet(pictures, kSheetColumns, cell);
+}
+
 void run_stream(const StreamOptions& options) {
-  const auto stream = open_stream(options.uri);
+  const auto stream = open_stream(options.uri, options.shapes);
   const Survey survey = survey_stream(*stream, options.survey, [&](const Survey& so_far) {
     show_progress(cat(so_far.samples, " of ", options.survey.samples, " samples, ",
                       fixed(so_far.frames_per_s(), 0), " frames/s"));
@@ -99,8 +132,7 @@ void run_stream(const StreamOptions& options) {
   finish_progress();
   const bool has_sheet = !options.sheet.empty() && !survey.shown.empty();
   if (has_sheet) {
-    write_atomically(options.sheet, encode_png(contact_sheet(survey.shown, kSheetColumns,
-                                                             options.survey.shown_size)));
+    write_atomically(options.sheet, encode_png(time_sheet(survey, options.survey.shown_size)));
   }
   if (options.json) {
     print_json(survey, options, has_sheet);
@@ -118,6 +150,11 @@ void add_stream_command(CLI::App& app) {
   const auto options = std::make_shared<StreamOptions>();
   command->add_option("URI", options->uri, "The stream, such as folder:/data/photos or synthetic:")
       ->required();
+  command
+      ->add_option("--shape", options->shapes,
+                   "A shape around the stream, repeatable, innermost first")
+      ->join(',')
+      ->option_text("NAME:key=value,...");
   command->add_option("--samples", options->survey.samples, "Read at most so many")
       ->check(CLI::Range(std::int64_t{1}, kMost))
       ->option_text("N [1000]");
@@ -128,12 +165,15 @@ void add_stream_command(CLI::App& app) {
       ->option_text("N [256]");
   command
       ->add_option("--sheet", options->sheet,
-                   "Where to write the contact sheet, a PNG in order of time; '' for none")
+                   "Where to write the contact sheet, a PNG in order of time: the bar under each "
+                   "picture grows with time and has its clip's colour; '' for none")
       ->option_text("FILE [contact.png]");
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(
       "Example, what a learner would see of a folder of photographs:\n"
-      "  riffle stream 'folder:photos?order=time' --samples 2000 --sheet photos.png");
+      "  riffle stream 'folder:photos?order=time' --samples 2000 --sheet photos.png\n"
+      "and of the same as clips of 16 frames:\n"
+      "  riffle stream folder:photos --shape clips:length=16 --shape limit:samples=5000");
   command->callback([options] { run_stream(*options); });
 }
 

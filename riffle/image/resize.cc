@@ -28,15 +28,15 @@ struct Taps {
   int end() const { return ranges.back().first + ranges.back().count; }
 };
 
-// Taps for outputs [from, from + count) of an axis of `input` pixels that becomes `output` pixels.
-Taps triangle_taps(int input, std::int64_t output, std::int64_t from, int count) {
-  const double scale = static_cast<double>(input) / static_cast<double>(output);
+// Taps for `count` outputs of an axis of `input` pixels, each of which covers `scale` of those; the
+// first begins at `offset` + `from` * `scale`.
+Taps triangle_taps(int input, double scale, double offset, std::int64_t from, int count) {
   const double reach = std::max(scale, 1.0);
   Taps taps;
   taps.ranges.reserve(static_cast<std::size_t>(count));
   std::vector<double> column;
   for (int i = 0; i < count; ++i) {
-    const double centre = (static_cast<double>(from + i) + 0.5) * scale;
+    const double centre = offset + (static_cast<double>(from + i) + 0.5) * scale;
     int first = std::max(0, static_cast<int>(centre - reach + 0.5));
     int last = std::min(input, static_cast<int>(centre + reach + 0.5));
     const auto weight = [&](int x) {
@@ -96,23 +96,16 @@ void sum_columns(const float* row, int origin, const Taps& taps, float* out) {
   }
 }
 
-struct Cut {
-  std::int64_t x, y;
-  int width, height;
-};
-
-// The part `cut` of the picture resized to width x height.
-Picture resample(const Picture& picture, std::int64_t width, std::int64_t height, const Cut& cut) {
-  const Taps columns = triangle_taps(picture.width, width, cut.x, cut.width);
-  const Taps rows = triangle_taps(picture.height, height, cut.y, cut.height);
+// A picture as wide as there are taps of columns, and as high as there are of rows.
+Picture resample(const Picture& picture, const Taps& columns, const Taps& rows) {
   const int origin = columns.begin();
   const auto used = static_cast<std::size_t>(columns.end() - origin) * 3;
   const auto stride = static_cast<std::size_t>(picture.width) * 3;
-  const auto out_values = static_cast<std::size_t>(cut.width) * 3;
+  const auto out_values = columns.ranges.size() * 3;
 
-  Picture out(cut.width, cut.height);
+  Picture out(static_cast<int>(columns.ranges.size()), static_cast<int>(rows.ranges.size()));
   std::vector<float> tall(used + 1), narrow(out_values + 1);
-  for (int y = 0; y < cut.height; ++y) {
+  for (int y = 0; y < out.height; ++y) {
     const auto& range = rows.ranges[static_cast<std::size_t>(y)];
     sum_rows(picture.at(origin, range.first), stride, rows.weights.data() + range.weights,
              range.count, tall.data(), used);
@@ -124,6 +117,21 @@ Picture resample(const Picture& picture, std::int64_t width, std::int64_t height
     }
   }
   return out;
+}
+
+struct Cut {
+  std::int64_t x, y;
+  int width, height;
+};
+
+// The part `cut` of the picture resized to width x height.
+Picture resample(const Picture& picture, std::int64_t width, std::int64_t height, const Cut& cut) {
+  const auto scale = [](int input, std::int64_t output) {
+    return static_cast<double>(input) / static_cast<double>(output);
+  };
+  return resample(
+      picture, triangle_taps(picture.width, scale(picture.width, width), 0, cut.x, cut.width),
+      triangle_taps(picture.height, scale(picture.height, height), 0, cut.y, cut.height));
 }
 
 void require_size(const Picture& picture, int width, int height) {
@@ -140,6 +148,16 @@ Picture resize(const Picture& picture, int width, int height) {
   require_size(picture, width, height);
   if (picture.width == width && picture.height == height) return picture;
   return resample(picture, width, height, {0, 0, width, height});
+}
+
+Picture resize_square(const Picture& picture, double x, double y, double side, int size) {
+  require_size(picture, size, size);
+  if (!(x >= 0 && y >= 0 && side > 0 && x + side <= picture.width && y + side <= picture.height)) {
+    throw std::logic_error("cannot cut a square that reaches beyond the picture");
+  }
+  const double scale = side / size;
+  return resample(picture, triangle_taps(picture.width, scale, x, 0, size),
+                  triangle_taps(picture.height, scale, y, 0, size));
 }
 
 Picture fit_square(Picture picture, int size) {

@@ -11,6 +11,11 @@ namespace riffle {
 
 Picture resize(const Picture& picture, int width, int height);
 
+// The square of `side` pixels whose upper left corner lies at (x, y), brought to size x size. The
+// square need not lie on whole pixels, so that a slow camera moves smoothly; it must lie within the
+// picture.
+Picture resize_square(const Picture& picture, double x, double y, double side, int size);
+
 // The short side becomes `size`, then the centre square is cut out: how every picture becomes a
 // buffer slot. Roundings are those of torchvision's Resize and CenterCrop. Costs no more than the
 // square, however long the other side is.

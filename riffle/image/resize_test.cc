@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -146,6 +147,41 @@ TEST(Resize, OfNothingOrToNothingIsAProgrammingError) {
   EXPECT_THROW(resize(Picture(), 4, 4), std::logic_error);
   EXPECT_THROW(resize(Picture(4, 4), 0, 4), std::logic_error);
   EXPECT_THROW(fit_square(Picture(4, 4), 0), std::logic_error);
+}
+
+TEST(ResizeSquare, OfWholePixelsIsTheResizedPart) {
+  const Picture picture = noise(50, 40, 7);
+  // Enlarging looks at no pixel beyond the nearest, so inside the part there is no difference.
+  const Picture part = resize(cut(picture, 10, 5, 20, 20), 40, 40);
+  const Picture square = resize_square(picture, 10, 5, 20, 40);
+  for (int y = 1; y < 39; ++y) {
+    for (int x = 1; x < 39; ++x) {
+      for (int c = 0; c < 3; ++c) EXPECT_EQ(square.at(x, y)[c], part.at(x, y)[c]);
+    }
+  }
+  EXPECT_EQ(resize_square(noise(30, 30, 8), 0, 0, 30, 11), resize(noise(30, 30, 8), 11, 11));
+  EXPECT_EQ(resize_square(picture, 10, 0, 40, 40), cut(picture, 10, 0, 40, 40));
+}
+
+TEST(ResizeSquare, MovesByPartsOfAPixel) {
+  Picture slope(64, 8);
+  for (int y = 0; y < 8; ++y) {
+    for (int x = 0; x < 64; ++x) std::fill_n(slope.at(x, y), 3, static_cast<std::uint8_t>(4 * x));
+  }
+  for (const double x : {3.0, 3.25, 3.5, 3.75, 20.5}) {
+    const Picture square = resize_square(slope, x, 1, 6, 6);
+    EXPECT_NEAR(square.at(2, 2)[0], 4 * (x + 2), 0.51) << x;
+  }
+}
+
+TEST(ResizeSquare, BeyondThePictureIsAProgrammingError) {
+  for (const auto& [x, y, side] : {std::tuple{-0.1, 0.0, 4.0},
+                                   {0.0, -1.0, 4.0},
+                                   {7.0, 0.0, 4.0},
+                                   {0.0, 5.0, 4.0},
+                                   {0.0, 0.0, 0.0}}) {
+    EXPECT_THROW(resize_square(Picture(10, 8), x, y, side, 4), std::logic_error);
+  }
 }
 
 TEST(FitSquare, IsTheCentreOfTheResizedPicture) {

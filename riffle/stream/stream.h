@@ -56,4 +56,8 @@ class Stream {
 // scheme or option, naming the nearest valid one, and for a source that cannot be opened.
 std::unique_ptr<Stream> open_stream(const std::string& uri);
 
+// The same with shapes around it, the innermost first: "clips:length=64,limit:samples=10000" (see
+// shapes/shape.h). Empty: none.
+std::unique_ptr<Stream> open_stream(const std::string& uri, const std::string& shapes);
+
 }  // namespace riffle

@@ -12,24 +12,25 @@
 namespace riffle {
 namespace {
 
-// Keeps pictures evenly spaced over a sequence whose length is not known: every n-th, and when
+// Keeps samples evenly spaced over a sequence whose length is not known: every n-th, and when
 // there are twice as many as asked for, every other of those goes and n doubles.
 class EvenlySpaced {
  public:
   EvenlySpaced(int wanted, int size) : wanted_(static_cast<std::size_t>(wanted)), size_(size) {}
 
-  void add(Picture picture) {
-    if (seen_++ % every_ != 0 || wanted_ == 0) return;
-    kept_.push_back(fit_square(std::move(picture), size_));
+  void add(Sample sample) {
+    const std::uint64_t number = seen_++;
+    if (number % every_ != 0 || wanted_ == 0) return;
+    kept_.push_back({fit_square(std::move(sample.picture), size_), number, sample.clip});
     if (kept_.size() < 2 * wanted_) return;
     for (std::size_t i = 1; 2 * i < kept_.size(); ++i) kept_[i] = std::move(kept_[2 * i]);
     kept_.resize(wanted_);
     every_ *= 2;
   }
 
-  std::vector<Picture> take() {
+  std::vector<ShownSample> take() {
     if (kept_.size() <= wanted_) return std::move(kept_);
-    std::vector<Picture> chosen;
+    std::vector<ShownSample> chosen;
     for (std::size_t i = 0; i < wanted_; ++i) {
       chosen.push_back(std::move(kept_[i * kept_.size() / wanted_]));
     }
@@ -39,9 +40,9 @@ class EvenlySpaced {
  private:
   std::size_t wanted_;
   int size_;
-  std::int64_t seen_ = 0;
-  std::int64_t every_ = 1;
-  std::vector<Picture> kept_;
+  std::uint64_t seen_ = 0;
+  std::uint64_t every_ = 1;
+  std::vector<ShownSample> kept_;
 };
 
 void note_size(Survey& survey, const Picture& picture) {
@@ -91,7 +92,7 @@ Survey survey_stream(Stream& stream, const SurveyOptions& options,
       ++batches;
       batch.clear();
     }
-    shown.add(std::move(sample->picture));
+    shown.add(std::move(*sample));
     if (progress && end - last_progress >= kProgressEvery) {
       last_progress = end;
       survey.clips = static_cast<std::int64_t>(clips.size());

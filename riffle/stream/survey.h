@@ -20,6 +20,12 @@ struct SurveyOptions {
   int shown_size = 80;          // their side in pixels
 };
 
+struct ShownSample {
+  Picture picture;
+  std::uint64_t number = 0;  // among those read
+  std::int64_t clip = kNoClip;
+};
+
 struct Survey {
   std::int64_t samples = 0;
   double seconds = 0;  // spent waiting for the stream alone
@@ -35,7 +41,7 @@ struct Survey {
   double same_clip_neighbours = 0;
   // What pair_correlation() expects of such a batch from the neighbours.
   double expected_pairs = 0;
-  std::vector<Picture> shown;
+  std::vector<ShownSample> shown;
 
   double frames_per_s() const { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }
 };

@@ -40,7 +40,11 @@ class CountingStream : public Stream {
 
 std::vector<int> levels(const Survey& survey) {
   std::vector<int> levels;
-  for (const auto& picture : survey.shown) levels.push_back(picture.rgb[0]);
+  for (const auto& shown : survey.shown) {
+    levels.push_back(shown.picture.rgb[0]);
+    EXPECT_EQ(static_cast<int>(shown.number), levels.back());
+    EXPECT_EQ(shown.clip, levels.back() / 10);
+  }
   return levels;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
@@ -87,6 +88,18 @@ Uri::Uri(const std::string& text) : text_(text) {
       throw Error(cat("option '", key, "' stands twice in '", text, "'"));
     }
   }
+}
+
+Uri::Uri(std::string text, std::string scheme, std::string path,
+         std::map<std::string, std::string> options)
+    : text_(std::move(text)),
+      scheme_(std::move(scheme)),
+      path_(std::move(path)),
+      options_(std::move(options)) {}
+
+void Uri::require(const std::string& key, const std::string& example) {
+  if (find(key) != nullptr) return;
+  throw Error(cat("'", text_, "' needs the option '", key, "', such as ", example));
 }
 
 std::string Uri::get(const std::string& key, const std::string& fallback) {

@@ -2,7 +2,8 @@
 //
 // Options are read by name; `refuse_unknown` then throws for any that nobody asked for. %XX in path
 // and values is decoded: a path with a question mark is written with %3F, a percent sign is %25.
-// Text that is no address throws Error.
+// Text that is no address throws Error. The options of a shape (shapes/shape.h) are read in the
+// same way.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +23,16 @@ std::string decode_percent(std::string_view text);
 class Uri {
  public:
   explicit Uri(const std::string& text);
+  // From parts that stood in a text of another form, all decoded.
+  Uri(std::string text, std::string scheme, std::string path,
+      std::map<std::string, std::string> options);
 
   const std::string& text() const { return text_; }
   const std::string& scheme() const { return scheme_; }
   const std::string& path() const { return path_; }
+
+  // Throws Error, quoting the example, when the option is not given.
+  void require(const std::string& key, const std::string& example);
 
   std::string get(const std::string& key, const std::string& fallback);
   // Throws Error unless the value lies in [low, high].

@@ -1,0 +1,20 @@
+// clips:length=64,size=0,seed=0 makes clips of N frames: N_seq of the paper.
+//
+//   length   frames a clip
+//   size     side of the frames in pixels. 0: half the short side of a still, so that no frame is
+//            enlarged; frames of a video stay as they are
+//   seed     of the camera's way
+//
+// A still (a sample without a clip) becomes N frames along a smooth random camera path over it. Of
+// a sample's clip, as a video has them, the first N frames are kept and the others dropped (read
+// and decoded all the same); a shorter clip stays as it is. Clips are numbered from 0 as they come,
+// and keep the label of what they were made of.
+#pragma once
+
+#include "riffle/stream/shapes/shape.h"
+
+namespace riffle {
+
+std::unique_ptr<Stream> shape_clips(Uri& options, const StreamFactory& below);
+
+}  // namespace riffle

@@ -1,0 +1,114 @@
+#include "riffle/stream/shapes/clips.h"
+
+#include <cstdlib>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "riffle/stream/shapes/made_stream.h"
+
+namespace riffle {
+namespace {
+
+double difference(const Picture& a, const Picture& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.rgb.size(); ++i) sum += std::abs(a.rgb[i] - b.rgb[i]);
+  return sum / static_cast<double>(a.rgb.size());
+}
+
+// One still: a slope of light, nowhere dark.
+StreamFactory slope(int width, int height) {
+  class Slope : public MadeStream {
+   public:
+    Slope(int width, int height) : MadeStream({.samples = 5, .width = width, .height = height}) {}
+    std::optional<Sample> next() override {
+      auto sample = MadeStream::next();
+      if (!sample) return sample;
+      auto& picture = sample->picture;
+      for (int y = 0; y < picture.height; ++y) {
+        for (int x = 0; x < picture.width; ++x) {
+          picture.at(x, y)[0] = static_cast<std::uint8_t>(100 + 150 * x / picture.width);
+          picture.at(x, y)[1] = static_cast<std::uint8_t>(100 + 150 * y / picture.height);
+          picture.at(x, y)[2] = 200;
+        }
+      }
+      return sample;
+    }
+  };
+  return [width, height] { return std::make_unique<Slope>(width, height); };
+}
+
+TEST(Clips, AStillBecomesAClipOfSoManyFrames) {
+  const auto source = made({.samples = 4, .labels = 3, .width = 30, .height = 20});
+  const auto stills = take(*source());
+  const auto samples = take(*open_shapes(source, "clips:length=6"));
+  ASSERT_EQ(samples.size(), 24u);
+  expect_numbered(samples);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    EXPECT_EQ(samples[i].clip, static_cast<std::int64_t>(i / 6));
+    EXPECT_EQ(samples[i].label, stills[i / 6].label);
+    EXPECT_EQ(samples[i].key, cat(stills[i / 6].key, " frame ", i % 6));
+    EXPECT_EQ(samples[i].picture.width, 10);
+    EXPECT_EQ(samples[i].picture.height, 10);
+  }
+}
+
+TEST(Clips, FramesMoveSmoothlyAndShowNoBorder) {
+  const auto samples = take(*open_shapes(slope(90, 60), "clips:length=64,size=24"), 64);
+  double step = 0, far = 0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    EXPECT_EQ(samples[i].picture.width, 24);
+    for (const auto value : samples[i].picture.rgb) ASSERT_GE(value, 100);
+    if (i > 0) {
+      const double changed = difference(samples[i].picture, samples[i - 1].picture);
+      EXPECT_GT(changed, 0);
+      EXPECT_LT(changed, 6);
+      step += changed / 63;
+    }
+    far += difference(samples[i].picture, samples[(i + 32) % 64].picture) / 64;
+  }
+  EXPECT_GT(far, 3 * step);
+}
+
+TEST(Clips, ThePathIsAFunctionOfTheSeedAndTheClip) {
+  const auto one = take(*open_shapes(slope(90, 60), "clips:length=8,size=24,seed=1"));
+  const auto again = take(*open_shapes(slope(90, 60), "clips:length=8,size=24,seed=1"));
+  const auto other = take(*open_shapes(slope(90, 60), "clips:length=8,size=24,seed=2"));
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    expect_same(one[i], again[i]);
+    EXPECT_NE(one[i].picture, other[i].picture);
+  }
+  EXPECT_NE(one[0].picture, one[8].picture);  // the same still, the next clip
+}
+
+TEST(Clips, OfAVideoTheFirstFramesOfEachClipAreKept) {
+  const auto source = made({.samples = 23, .clip_length = 10});
+  const auto frames = take(*source());
+  const auto samples = take(*open_shapes(source, "clips:length=4"));
+  ASSERT_EQ(samples.size(), 4u + 4 + 3);
+  expect_numbered(samples);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    EXPECT_EQ(samples[i].clip, static_cast<std::int64_t>(i / 4));
+    EXPECT_EQ(samples[i].picture, frames[i / 4 * 10 + i % 4].picture);
+  }
+  EXPECT_EQ(take(*open_shapes(source, "clips:length=64")).size(), 23u);
+  EXPECT_EQ(open_shapes(source, "clips:length=4,size=5")->next()->picture.width, 5);
+}
+
+TEST(Clips, StillsAndVideosMayCome) {
+  const auto samples = take(*open_shapes(
+      made({.samples = 30}), "mix:synthetic:?size=8&frames=3&samples=30,clips:length=2"));
+  std::map<std::int64_t, std::set<bool>> kinds;
+  for (const auto& sample : samples) kinds[sample.clip].insert(sample.key.starts_with("item"));
+  for (const auto& [clip, kind] : kinds) EXPECT_EQ(kind.size(), 1u) << clip;
+  expect_numbered(samples);
+}
+
+TEST(Clips, ThePositionInsideAClipIsShort) {
+  const auto stream = open_shapes(made({.samples = 30}), "clips:length=50");
+  take(*stream, 75);
+  EXPECT_EQ(stream->position(), "clips 75 2 25 0 0 1%201%20%25");
+}
+
+}  // namespace
+}  // namespace riffle

@@ -1,0 +1,12 @@
+// loop:times=N plays the stream N times, one after the other; 0 (the default): for ever.
+//
+// A clip that comes again is the same clip. A stream with nothing in it ends at once.
+#pragma once
+
+#include "riffle/stream/shapes/shape.h"
+
+namespace riffle {
+
+std::unique_ptr<Stream> shape_loop(Uri& options, const StreamFactory& below);
+
+}  // namespace riffle

@@ -1,0 +1,171 @@
+// The promise that every shape keeps, alone and around others: read n, save the position, open the
+// stream again, seek, and what follows is what an uninterrupted reading gives.
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "riffle/base/log.h"
+#include "riffle/image/codec.h"
+#include "riffle/stream/shapes/made_stream.h"
+
+namespace riffle {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<std::string> kShapes = {
+    "",
+    "clips:length=7",
+    "limit:samples=61",
+    "subsample:every=3",
+    "loop:times=3",
+    "loop",
+    "shuffle:window=30",
+    "shuffle:window=30,memory=0",
+    "decorrelate:window=50",
+    "throttle:rate=1e8",
+    "mix:synthetic:?size=8&samples=25,share=0.4",
+    "lifelong:groups=3,list=LIST,holdout=2",
+    "lifelong:groups=3,list=LIST,only=2",
+    "lifelong:groups=3,list=LIST,holdout=3,part=heldout",
+    // Nested.
+    "limit:samples=40,loop:times=3,clips:length=5",
+    "clips:length=5,loop:times=2,subsample:every=4",
+    "loop:times=2,shuffle:window=40,clips:length=3",
+    "clips:length=6,decorrelate:window=64,memory=0,limit:samples=200",
+    "lifelong:groups=3,list=LIST,loop:times=2,clips:length=4,throttle:rate=1e8",
+    "clips:length=2,lifelong:groups=2,list=LIST,overlap=0.3,decorrelate:window=33",
+    "mix:synthetic:?size=8,loop:times=2,mix:synthetic:?size=8&seed=4,share=0.1,subsample:every=2",
+};
+
+class Positions : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "riffle-positions-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    std::ofstream(folder_ / "list.txt") << "c\na\nb\nd\n";
+    set_log_level(LogLevel::quiet);
+  }
+  void TearDown() override {
+    fs::remove_all(folder_);
+    set_log_level(LogLevel::info);
+  }
+
+  std::string with_list(std::string shapes) const {
+    const auto at = shapes.find("LIST");
+    return at == std::string::npos ? shapes
+                                   : shapes.replace(at, 4, (folder_ / "list.txt").string());
+  }
+
+  // A second stream goes to the place of the first from anywhere else, and both give the same.
+  void expect_exact(const StreamFactory& first_source, const StreamFactory& second_source,
+                    const std::string& shapes, std::uint64_t rounds) const {
+    constexpr std::uint64_t kMostBefore = 150, kMostAfter = 120;
+    const std::string text = with_list(shapes);
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      SCOPED_TRACE(cat(shapes, " round ", round));
+      Random random(3, Purpose("positions"), round);
+      const auto first = open_shapes(first_source, text);
+      for (auto left = random.below(kMostBefore); left > 0; --left) first->next();
+      const std::string position = first->position();
+      for (const char c : position) ASSERT_TRUE(c >= ' ' && c <= '~') << position;
+      ASSERT_LT(position.size(), 600u) << position;
+      const auto second = open_shapes(second_source, text);
+      for (auto left = random.below(20); left > 0; --left) second->next();
+      second->seek(position);
+      ASSERT_EQ(second->position(), position);
+      for (std::uint64_t i = 0; i < kMostAfter; ++i) {
+        const auto a = first->next(), b = second->next();
+        ASSERT_EQ(a.has_value(), b.has_value());
+        if (!a) break;
+        expect_same(*a, *b);
+        ASSERT_EQ(first->position(), second->position());
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Positions, OfStillsAreExact) {
+  const auto source = made({.samples = 80, .labels = 4, .broken_every = 6});
+  for (const auto& shapes : kShapes) expect_exact(source, source, shapes, 12);
+}
+
+TEST_F(Positions, OfVideosAreExact) {
+  const auto source = made({.samples = 130,
+                            .clip_length = 9,
+                            .first_clip = std::numeric_limits<std::int64_t>::max() - 20,
+                            .labels = 4,
+                            .broken_every = 11});
+  for (const auto& shapes : kShapes) expect_exact(source, source, shapes, 12);
+}
+
+TEST_F(Positions, OfAFolderAreExactAndDoNotDependOnThreads) {
+  for (int i = 0; i < 60; ++i) {
+    const auto path = folder_ / "pictures" / std::string(1, "abcd"[i % 4]) / cat(i, " %.png");
+    fs::create_directories(path.parent_path());
+    Picture picture(9, 9);
+    picture.rgb.assign(picture.rgb.size(), static_cast<std::uint8_t>(i));
+    const auto bytes = encode_png(picture);
+    const auto kept = i % 7 == 3 ? bytes.size() / 2 : bytes.size();
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(kept));
+  }
+  const auto folder = [&](int threads) -> StreamFactory {
+    return [uri = cat("folder:", (folder_ / "pictures").string(),
+                      "?order=shuffle&threads=", threads)] { return open_stream(uri); };
+  };
+  for (const auto& shapes : kShapes) expect_exact(folder(0), folder(3), shapes, 3);
+}
+
+TEST_F(Positions, ATextThatIsNoPositionIsRefused) {
+  const auto source = made({.samples = 80, .labels = 4});
+  for (const auto& shapes : kShapes) {
+    const auto stream = open_shapes(source, with_list(shapes));
+    for (int i = 0; i < 10; ++i) stream->next();
+    const auto position = stream->position();
+    for (const std::string bad : {"", "x", "-1", "clips 1", "limit -1 x", "%", "0 0 0 0 0 0 0"}) {
+      EXPECT_THROW(stream->seek(bad), Error) << shapes << ": " << bad;
+    }
+    EXPECT_EQ(stream->position(), position) << shapes;
+  }
+}
+
+TEST_F(Positions, SurviveAStopInTheMiddleOfAWait) {
+  const auto source = made({.samples = 10, .waits = true});
+  for (const std::string shapes :
+       {"clips:length=3", "limit:samples=99", "subsample:every=3", "loop", "loop:times=2",
+        "throttle:rate=1e8", "mix:synthetic:?size=8&samples=3,share=0.9"}) {
+    const auto stream = open_shapes(source, shapes);
+    stream->stop();  // so that the wait at the end is none
+    const auto before = take(*stream);
+    const auto position = stream->position();
+    // The stream has grown when it is opened again.
+    const auto grown = open_shapes(made({.samples = 40}), shapes);
+    std::vector<Sample> whole;
+    const auto uninterrupted = open_shapes(made({.samples = 40}), shapes);
+    whole = take(*uninterrupted, 60);
+    if (shapes.starts_with("throttle")) {
+      EXPECT_TRUE(before.empty());
+    } else {
+      EXPECT_FALSE(before.empty()) << shapes;
+    }
+    grown->seek(position);
+    for (std::size_t i = before.size(); i < whole.size(); ++i) {
+      SCOPED_TRACE(cat(shapes, " sample ", i));
+      const auto sample = grown->next();
+      ASSERT_TRUE(sample);
+      expect_same(*sample, whole[i]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace riffle

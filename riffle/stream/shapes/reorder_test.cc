@@ -1,0 +1,122 @@
+#include "riffle/stream/shapes/reorder.h"
+
+#include <algorithm>
+#include <future>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "riffle/base/log.h"
+#include "riffle/stream/shapes/made_stream.h"
+
+namespace riffle {
+namespace {
+
+using testing::HasSubstr;
+
+class Reorder : public testing::Test {
+ protected:
+  void SetUp() override { set_log_level(LogLevel::quiet); }
+  void TearDown() override { set_log_level(LogLevel::info); }
+};
+
+std::vector<Sample> all(const StreamFactory& source, const std::string& shapes) {
+  return take(*open_shapes(source, shapes));
+}
+
+std::vector<std::string> part(const std::vector<std::string>& whole, std::size_t first,
+                              std::size_t end) {
+  return {whole.begin() + static_cast<std::ptrdiff_t>(first),
+          whole.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+
+TEST_F(Reorder, ShuffleGivesEverySampleOnceWindowByWindow) {
+  const auto source = made({.samples = 250, .clip_length = 10});
+  const auto before = keys(take(*source()));
+  const auto samples = all(source, "shuffle:window=100,seed=1");
+  expect_numbered(samples);
+  const auto after = keys(samples);
+  ASSERT_EQ(after.size(), 250u);
+  for (const auto& [first, end] : {std::pair{0, 100}, {100, 200}, {200, 250}}) {
+    const auto old_part = part(before, first, end), new_part = part(after, first, end);
+    EXPECT_EQ(sorted(new_part), sorted(old_part));
+    EXPECT_NE(new_part, old_part);
+  }
+  // Pictures and clips travel with their samples.
+  const auto whole = take(*source());
+  for (const auto& sample : samples) {
+    const auto& same = whole[static_cast<std::size_t>(parse_integer(sample.key.substr(5), "item"))];
+    EXPECT_EQ(sample.picture, same.picture);
+    EXPECT_EQ(sample.clip, same.clip);
+  }
+}
+
+TEST_F(Reorder, TheOrderIsDrawnFromTheSeedAndTheWindow) {
+  const auto source = made({.samples = 100});
+  EXPECT_EQ(keys(all(source, "shuffle:seed=1")), keys(all(source, "shuffle:seed=1")));
+  EXPECT_NE(keys(all(source, "shuffle:seed=1")), keys(all(source, "shuffle:seed=2")));
+  const auto epochs = keys(all(source, "loop:times=2,shuffle:window=100"));
+  EXPECT_EQ(sorted(part(epochs, 0, 100)), sorted(part(epochs, 100, 200)));
+  EXPECT_NE(part(epochs, 0, 100), part(epochs, 100, 200));
+}
+
+TEST_F(Reorder, MemoryChangesNothingButTheSpeed) {
+  // A picture weighs 324 bytes; a MiB holds about two thousand with their records.
+  const auto source = made({.samples = 6000, .clip_length = 10, .broken_every = 7});
+  const auto held = open_shapes(source, "clips:length=9,decorrelate");
+  const auto some = open_shapes(source, "clips:length=9,decorrelate:memory=1");
+  const auto none = open_shapes(source, "clips:length=9,decorrelate:memory=0");
+  while (true) {
+    const auto a = held->next(), b = some->next(), c = none->next();
+    ASSERT_EQ(a.has_value(), b.has_value());
+    ASSERT_EQ(a.has_value(), c.has_value());
+    if (!a) break;
+    expect_same(*a, *b);
+    expect_same(*a, *c);
+  }
+  EXPECT_EQ(held->skipped(), none->skipped());
+  EXPECT_EQ(held->skipped(), some->skipped());
+}
+
+TEST_F(Reorder, DecorrelateKeepsNeighboursOfOneClipApart) {
+  const auto source = made({.samples = 600, .clip_length = 60});
+  const auto before = keys(take(*source()));
+  const auto samples = all(source, "decorrelate");
+  EXPECT_EQ(sorted(keys(samples)), sorted(before));
+  for (std::size_t i = 1; i < samples.size(); ++i) {
+    ASSERT_NE(samples[i].clip, samples[i - 1].clip) << i;
+  }
+  int alike = 0;
+  const auto shuffled = all(source, "shuffle");
+  for (std::size_t i = 1; i < shuffled.size(); ++i) {
+    alike += shuffled[i].clip == shuffled[i - 1].clip;
+  }
+  EXPECT_NEAR(alike, 59, 30);  // a tenth, by chance
+}
+
+TEST_F(Reorder, DecorrelateOfOneClipIsAShuffle) {
+  EXPECT_EQ(all(made({.samples = 50, .clip_length = 50}), "decorrelate").size(), 50u);
+  EXPECT_EQ(all(made({.samples = 50}), "decorrelate").size(), 50u);
+  EXPECT_TRUE(all(made({.samples = 0}), "decorrelate").empty());
+}
+
+TEST_F(Reorder, SaysThatItBreaksTheStreamingRule) {
+  set_log_level(LogLevel::warnings);
+  testing::internal::CaptureStderr();
+  open_shapes(made({}), "shuffle:window=77");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("breaks the streaming rule"), HasSubstr("77")));
+}
+
+TEST_F(Reorder, AStopWhileTheWindowIsReadKeepsThePlace) {
+  const auto stream = open_shapes(made({.samples = 5, .waits = true}), "shuffle:window=10");
+  const auto position = stream->position();
+  auto waiting = std::async(std::launch::async, [&] { return stream->next().has_value(); });
+  stream->stop();
+  ASSERT_EQ(waiting.wait_for(std::chrono::seconds(30)), std::future_status::ready);
+  EXPECT_FALSE(waiting.get());
+  EXPECT_EQ(stream->position(), position);
+}
+
+}  // namespace
+}  // namespace riffle
