@@ -45,6 +45,7 @@ test-sanitize: setup
 
 install: build
 	cmake --install build --prefix $(PREFIX)
+	$(if $(BUNDLE),cmake --install build --prefix $(PREFIX) --component libtorch)
 
 clean:
 	rm -rf build build-debug build-sanitize

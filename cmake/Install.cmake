@@ -5,8 +5,14 @@ include(GNUInstallDirs)
 set(RIFFLE_ROOMS base image stream buffer augment model train eval run report study)
 list(TRANSFORM RIFFLE_ROOMS PREPEND riffle_ OUTPUT_VARIABLE room_targets)
 
-# The program finds LibTorch where it was built against it.
-set_target_properties(riffle PROPERTIES INSTALL_RPATH "${TORCH_INSTALL_PREFIX}/lib")
+# The program can be moved with its folder. It takes the LibTorch beside it where there is one (BUNDLE=1 puts it there),
+# and otherwise the one it was built against.
+set(riffle_torch_folder ${CMAKE_INSTALL_LIBDIR}/riffle)
+set_target_properties(riffle PROPERTIES INSTALL_RPATH
+  "$ORIGIN/../${riffle_torch_folder};${TORCH_INSTALL_PREFIX}/lib")
+file(GLOB riffle_torch_files ${TORCH_INSTALL_PREFIX}/lib/libtorch.so ${TORCH_INSTALL_PREFIX}/lib/libtorch_cpu.so
+  ${TORCH_INSTALL_PREFIX}/lib/libc10.so ${TORCH_INSTALL_PREFIX}/lib/libgomp*.so*)
+install(FILES ${riffle_torch_files} DESTINATION ${riffle_torch_folder} COMPONENT libtorch EXCLUDE_FROM_ALL)
 set_target_properties(riffle_options PROPERTIES EXPORT_NAME options)
 set_target_properties(riffle_torch PROPERTIES EXPORT_NAME torch)
 
@@ -15,6 +21,7 @@ install(TARGETS ${room_targets} riffle_options riffle_torch EXPORT riffle
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY riffle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h"
   PATTERN testdata EXCLUDE)
+install(DIRECTORY studies DESTINATION ${CMAKE_INSTALL_DATADIR}/riffle)
 install(EXPORT riffle NAMESPACE riffle:: FILE riffle-targets.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/riffle)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/riffle-config.cmake.in ${CMAKE_BINARY_DIR}/riffle-config.cmake @ONLY)

@@ -13,7 +13,13 @@ void add_train_command(CLI::App& app);
 void add_resume_command(CLI::App& app);
 void add_probe_command(CLI::App& app);
 void add_stream_command(CLI::App& app);
+void add_buffer_command(CLI::App& app);
+void add_embed_command(CLI::App& app);
+void add_export_command(CLI::App& app);
+void add_report_command(CLI::App& app);
+void add_study_command(CLI::App& app);
 void add_config_command(CLI::App& app);
+void add_completion_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 
 // Parts of `riffle bench`.

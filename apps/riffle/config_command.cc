@@ -1,23 +1,59 @@
 #include <iostream>
 
 #include "apps/riffle/commands.h"
+#include <nlohmann/json.hpp>
 
+#include "riffle/base/error.h"
 #include "riffle/run/run_folder.h"
 
 namespace riffle {
+namespace {
+
+struct ConfigOptions {
+  std::string run;
+  bool defaults = false;
+  bool json = false;
+};
+
+nlohmann::ordered_json as_json(Config config) {
+  Fields fields;
+  config.describe(fields);
+  nlohmann::ordered_json keys;
+  for (const auto& field : fields.all()) {
+    keys[field.key] = {{"value", field.get()}, {"meaning", field.help}};
+    if (!field.choices.empty()) keys[field.key]["choices"] = field.choices;
+  }
+  return keys;
+}
+
+void run_config(const ConfigOptions& options) {
+  if (options.defaults && !options.run.empty()) {
+    throw Error("give a run folder or --defaults, not both");
+  }
+  const Config config =
+      options.run.empty() ? ConfigBuilder().build() : RunFolder::open(options.run).config();
+  if (options.json) {
+    std::cout << as_json(config).dump() << '\n';
+  } else {
+    std::cout << config_yaml(config, true);
+  }
+}
+
+}  // namespace
 
 void add_config_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("config", "Print every configuration key with its meaning and value");
-  const auto run = std::make_shared<std::string>();
-  command->add_option("RUN", *run, "A run folder: print what it used; without one, the defaults");
+  const auto options = std::make_shared<ConfigOptions>();
+  command->add_option("RUN", options->run,
+                      "A run folder: print what it used; without one, the defaults");
+  command->add_flag("--defaults", options->defaults, "The defaults, as without a run folder");
+  command->add_flag("--json", options->json,
+                    "As one JSON object: of each key its value, meaning and choices");
   command->footer(
       "Example, a file to start from:\n"
       "  riffle config > my.yaml && riffle train --config my.yaml --run runs/mine");
-  command->callback([run] {
-    std::cout << config_yaml(
-        run->empty() ? ConfigBuilder().build() : RunFolder::open(*run).config(), true);
-  });
+  command->callback([options] { run_config(*options); });
 }
 
 }  // namespace riffle

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "apps/riffle/commands.h"
+#include "apps/riffle/version.h"
 #include <CLI/CLI.hpp>
 #include <c10/util/Exception.h>
-#include <torch/version.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
@@ -31,14 +31,6 @@ int complain(const std::string& message, int exit_code) {
   return exit_code;
 }
 
-std::string version() {
-  return std::string("riffle ") + RIFFLE_VERSION + " (LibTorch " + TORCH_VERSION +
-#ifdef RIFFLE_CUDA
-         ", CUDA" +
-#endif
-         ")";
-}
-
 // CLI11 would only say that a command is missing.
 void require_known_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return;
@@ -51,7 +43,7 @@ void require_known_command(const CLI::App& app, int argc, char** argv) {
 
 int run(int argc, char** argv) {
   CLI::App app("riffle learns visual representations from streams that never end.", "riffle");
-  app.set_version_flag("--version", version());
+  app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
   app.footer("Example: riffle demo\nEvery command has --help with an example of its own.");
   bool quiet = false;
@@ -61,10 +53,17 @@ int run(int argc, char** argv) {
   });
   add_demo_command(app);
   add_train_command(app);
+  add_resume_command(app);
   add_probe_command(app);
   add_stream_command(app);
+  add_buffer_command(app);
+  add_embed_command(app);
+  add_export_command(app);
+  add_report_command(app);
+  add_study_command(app);
   add_config_command(app);
   add_bench_command(app);
+  add_completion_command(app);
 
   require_known_command(app, argc, argv);
   try {

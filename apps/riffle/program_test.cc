@@ -1,76 +1,19 @@
 // The program as a user meets it: exit codes, one-line complaints, JSON, files left behind.
 
-#include <array>
-#include <cstdio>
-#include <filesystem>
 #include <string>
+#include <vector>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "apps/riffle/testing_program.h"
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
 
 namespace riffle {
 namespace {
 
-namespace fs = std::filesystem;
-using testing::HasSubstr;
-
-struct Outcome {
-  int exit_code = -1;
-  std::string out;
-  std::string err;
-};
-
-class ProgramTest : public testing::Test {
- protected:
-  ProgramTest() {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~ProgramTest() override { fs::remove_all(folder_); }
-
-  // Runs the program in the test's own folder.
-  Outcome riffle(const std::string& arguments) const {
-    const fs::path errors = folder_ / "stderr.txt";
-    const std::string command = "cd '" + folder_.string() + "' && '" RIFFLE_PROGRAM "' " +
-                                arguments + " 2>'" + errors.string() + "'";
-    Outcome outcome;
-    FILE* pipe = popen(command.c_str(), "r");
-    std::array<char, 4096> chunk;
-    while (const auto got = std::fread(chunk.data(), 1, chunk.size(), pipe))
-      outcome.out.append(chunk.data(), got);
-    outcome.exit_code = WEXITSTATUS(pclose(pipe));
-    FILE* file = std::fopen(errors.c_str(), "r");
-    while (const auto got = std::fread(chunk.data(), 1, chunk.size(), file))
-      outcome.err.append(chunk.data(), got);
-    std::fclose(file);
-    return outcome;
-  }
-
-  // The complaint is one line on standard error, nothing on standard output.
-  void expect_refused(const std::string& arguments, const std::string& words) const {
-    const auto outcome = riffle(arguments);
-    EXPECT_EQ(outcome.exit_code, 2) << arguments << '\n' << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr(words)) << arguments;
-    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
-    EXPECT_EQ(outcome.out, "");
-  }
-
-  fs::path folder_ = fs::path(testing::TempDir()) /
-                     ("riffle_program_" +
-                      std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
-};
-
-const std::string kTiny =
-    "--stream 'synthetic:?frames=8&size=16' --size 16 --arch resnet10 --stem stride2 --width 4 "
-    "--batch 8 --capacity 32 --updates 2 --max-updates 20 --set model.projector_out=16 "
-    "--set model.predictor_hidden=8 ";
-
 TEST_F(ProgramTest, EveryCommandHasHelpThatEndsWithAnExample) {
   EXPECT_EQ(riffle("--help").exit_code, 0);
   for (const char* command :
-       {"demo", "train", "probe", "stream", "config", "bench step", "bench minred"}) {
+       {"demo", "train", "resume", "probe", "stream", "buffer", "embed", "export", "report",
+        "config", "completion", "bench load", "bench step", "bench minred"}) {
     const auto outcome = riffle(std::string(command) + " --help");
     EXPECT_EQ(outcome.exit_code, 0) << command;
     EXPECT_THAT(outcome.out, HasSubstr("Example")) << command;
@@ -80,7 +23,10 @@ TEST_F(ProgramTest, EveryCommandHasHelpThatEndsWithAnExample) {
 TEST_F(ProgramTest, VersionNamesTheLibrariesBuiltIn) {
   const auto outcome = riffle("--version");
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.out, HasSubstr("LibTorch"));
+  for (const char* library : {"LibTorch", "libjpeg-turbo", "libpng", "yaml-cpp", "CLI11",
+                              "nlohmann-json", "spdlog", "libarchive", "libcurl", "FFmpeg"}) {
+    EXPECT_THAT(outcome.out, testing::ContainsRegex(std::string("\n") + library + " +[0-9n]"));
+  }
 }
 
 TEST_F(ProgramTest, BadUsageIsRefusedInOneLineWithExitCode2) {
@@ -144,6 +90,32 @@ TEST_F(ProgramTest, StreamLeavesAContactSheetAndItsFigures) {
     EXPECT_TRUE(figures.contains(key)) << key;
   }
   EXPECT_TRUE(fs::exists(folder_ / "sheet.png"));
+}
+
+TEST_F(ProgramTest, ShapesWrapTheStreamInTheOrderGiven) {
+  const auto outcome = riffle(
+      "stream 'synthetic:?frames=8' --shape clips:length=4,size=16 --shape limit:samples=100 "
+      "--json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto figures = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(figures["samples"], 100);
+  EXPECT_EQ(figures["clips"], 25);
+  EXPECT_EQ(figures["width"][0], 16);
+
+  const auto trained = riffle("train --run run --json " + kTiny +
+                              " --shape subsample:every=2 --shape limit:samples=64");
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_EQ(nlohmann::json::parse(trained.out)["samples_seen"], 64);
+  EXPECT_THAT(riffle("config run").out, HasSubstr("subsample:every=2,limit:samples=64"));
+
+  const auto probed = riffle(
+      "probe run --json --train 'synthetic:?size=16&seed=7' --train-shape clips:length=1 "
+      "--train-shape limit:samples=200 --val 'synthetic:?size=16&seed=8' --val-shape "
+      "subsample:every=64,limit:samples=50");
+  EXPECT_EQ(probed.exit_code, 0) << probed.err;
+
+  expect_refused("stream synthetic: --shape clip:length=3", "did you mean 'clips'?");
+  expect_refused("train --run r5 --shape clips:lenght=3", "did you mean 'length'?");
 }
 
 TEST_F(ProgramTest, AShortDemoComparesAllModesAndWritesItsPage) {

@@ -1,34 +1,24 @@
-#include <iostream>
-
 #include "apps/riffle/commands.h"
 #include "apps/riffle/config_flags.h"
-#include <nlohmann/json.hpp>
+#include "apps/riffle/training_result.h"
 
-#include "riffle/base/log.h"
-#include "riffle/base/text.h"
 #include "riffle/run/training.h"
 
 namespace riffle {
 namespace {
 
 const std::vector<FlagForKey> kFlags = {
-    {"--stream", "stream.uri"},
-    {"--buffer", "buffer.policy"},
-    {"--capacity", "buffer.capacity"},
-    {"--features", "buffer.features"},
-    {"--tie", "buffer.tie"},
-    {"--updates", "train.updates"},
-    {"--max-updates", "train.max_updates"},
-    {"--batch", "train.batch"},
-    {"--size", "augment.size"},
-    {"--arch", "model.arch"},
-    {"--stem", "model.stem"},
-    {"--width", "model.width"},
-    {"--lr", "train.lr"},
-    {"--schedule", "train.schedule"},
-    {"--seed", "run.seed"},
-    {"--device", "run.device"},
-    {"--threads", "train.threads"},
+    {"--stream", "stream.uri"},        {"--shape", "stream.shapes", true},
+    {"--buffer", "buffer.policy"},     {"--capacity", "buffer.capacity"},
+    {"--features", "buffer.features"}, {"--tie", "buffer.tie"},
+    {"--updates", "train.updates"},    {"--max-updates", "train.max_updates"},
+    {"--batch", "train.batch"},        {"--size", "augment.size"},
+    {"--arch", "model.arch"},          {"--stem", "model.stem"},
+    {"--width", "model.width"},        {"--lr", "train.lr"},
+    {"--schedule", "train.schedule"},  {"--seed", "run.seed"},
+    {"--device", "run.device"},        {"--threads", "train.threads"},
+    {"--clock", "train.clock"},        {"--max-hours", "run.max_hours"},
+    {"--keep", "checkpoint.keep"},     {"--init", "model.init"},
 };
 
 struct TrainOptions {
@@ -40,20 +30,7 @@ struct TrainOptions {
 
 void run_train(const TrainOptions& options) {
   const Config config = options.config.build();
-  const TrainingResult result = train(config, options.run);
-  if (options.json) {
-    std::cout << nlohmann::ordered_json{{"run", options.run},
-                                        {"updates", result.updates},
-                                        {"samples_seen", result.samples_seen},
-                                        {"loss", result.loss},
-                                        {"images_per_s", result.images_per_s},
-                                        {"skipped", result.skipped}}
-                     .dump()
-              << '\n';
-  }
-  log_info(cat("done: ", result.updates, " updates on ", result.samples_seen, " samples, ",
-               fixed(result.images_per_s, 0), " images/s. Next: riffle probe ", options.run,
-               " --train URI --val URI"));
+  print_training_result(options.run, train(config, options.run), options.json);
 }
 
 }  // namespace

@@ -1,105 +1,179 @@
 #include "riffle/base/file.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
+#include <utility>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "riffle/base/error.h"
+#include "riffle/base/file_faults.h"
 #include "riffle/base/text.h"
 
 namespace riffle {
 namespace fs = std::filesystem;
 namespace {
 
-[[noreturn]] void fail(const std::string& what, const fs::path& path) {
+constexpr const char* kTemporary = ".tmp-";
+
+[[noreturn]] void fail(const std::string& what, const fs::path& path,
+                       ErrorKind kind = ErrorKind::failure) {
   const int error = errno;
-  throw Error(cat(what, ' ', path.string(), ": ", std::strerror(error)), ErrorKind::failure);
+  throw Error(cat(what, ' ', path.string(), ": ", std::strerror(error)), kind);
 }
 
-// An open file descriptor, closed on the way out.
-class Descriptor {
- public:
-  Descriptor(const fs::path& path, int flags)
-      : path_(path), fd_(::open(path.c_str(), flags, 0644)) {
-    if (fd_ < 0) fail("cannot open", path);
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+// Whether a test wants this step to fail; errno is set then.
+bool faulty(const FileFault& fault) {
+  errno = fault.error;
+  return fault.error != 0;
+}
 
-  void write_all(std::span<const std::byte> content) {
-    while (!content.empty()) {
-      const ssize_t written = ::write(fd_, content.data(), content.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) fail("cannot write", path_);
-      content = content.subspan(static_cast<std::size_t>(written));
-    }
-  }
-  void sync() {
-    if (::fsync(fd_) != 0) fail("cannot flush", path_);
-  }
-  void close() {
-    const int fd = fd_;
-    fd_ = -1;
-    if (::close(fd) != 0) fail("cannot close", path_);
-  }
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
 
- private:
-  fs::path path_;
-  int fd_;
-};
+void sync_folder(const fs::path& folder) {
+  Descriptor(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC).sync();
+}
 
-std::ifstream open_for_reading(const fs::path& path) {
+Descriptor open_for_reading(const fs::path& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) throw Error(cat(path.string(), " is a folder, not a file"));
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw Error(cat("cannot read ", path.string(), ": ", std::strerror(errno)));
-  return in;
+  return {path, O_RDONLY | O_CLOEXEC};
 }
 
 }  // namespace
 
+Descriptor::Descriptor(const fs::path& path, int flags) : path_(path), fd_(-1) {
+  if (!faulty(FileFaults::decide(FileStep::open, path))) fd_ = ::open(path.c_str(), flags, 0644);
+  if (fd_ >= 0) return;
+  const bool reading = (flags & O_ACCMODE) == O_RDONLY;
+  fail(reading ? "cannot read" : "cannot open", path,
+       reading && errno == ENOENT ? ErrorKind::bad_input : ErrorKind::failure);
+}
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Descriptor::Descriptor(Descriptor&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+
+std::uint64_t Descriptor::size() const {
+  struct stat status {};
+  if (::fstat(fd_, &status) != 0) fail("cannot read the size of", path_);
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+void Descriptor::write(std::span<const std::byte> content) {
+  while (!content.empty()) {
+    const FileFault fault = FileFaults::decide(FileStep::write, path_);
+    if (faulty(fault)) fail("cannot write", path_);
+    const ssize_t written = ::write(fd_, content.data(), std::min(content.size(), fault.most));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) fail("cannot write", path_);
+    content = content.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void Descriptor::sync() {
+  if (faulty(FileFaults::decide(FileStep::sync, path_)) || ::fsync(fd_) != 0) {
+    fail("cannot flush", path_);
+  }
+}
+
+void Descriptor::close() {
+  if (::close(std::exchange(fd_, -1)) != 0) fail("cannot close", path_);
+}
+
+InputFile::InputFile(const fs::path& path) : file_(open_for_reading(path)), size_(file_.size()) {}
+
+void InputFile::read(std::uint64_t at, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    const FileFault fault = FileFaults::decide(FileStep::read, file_.path());
+    if (faulty(fault)) fail("cannot read", file_.path());
+    const ssize_t got = ::pread(file_.number(), out.data(), std::min(out.size(), fault.most),
+                                static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail("cannot read", file_.path());
+    if (got == 0) {
+      throw Error(cat("cannot read all of ", file_.path().string(), ": it ends early"),
+                  ErrorKind::failure);
+    }
+    at += static_cast<std::uint64_t>(got);
+    out = out.subspan(static_cast<std::size_t>(got));
+  }
+}
+
+AppendFile::AppendFile(const fs::path& path)
+    : file_(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC), size_(file_.size()) {}
+
+void AppendFile::append(std::span<const std::byte> content) {
+  try {
+    file_.write(content);
+  } catch (...) {
+    // Not even this may work on a sick disk; the next append then begins behind the torn part,
+    // which readers know by its checksum or its missing line end.
+    if (::ftruncate(file_.number(), static_cast<off_t>(size_)) != 0) size_ = file_.size();
+    throw;
+  }
+  size_ += content.size();
+}
+
+void AppendFile::append(std::string_view content) { append(std::as_bytes(std::span(content))); }
+
+void AppendFile::sync() {
+  file_.sync();
+  if (!named_) sync_folder(folder_of(file_.path()));
+  named_ = true;
+}
+
 std::vector<std::byte> read_bytes(const fs::path& path) {
-  auto in = open_for_reading(path);
-  in.seekg(0, std::ios::end);
-  const auto size = in.tellg();
-  if (size < 0) throw Error(cat("cannot read ", path.string(), ": it has no size"));
-  std::vector<std::byte> content(static_cast<std::size_t>(size));
-  in.seekg(0);
-  in.read(reinterpret_cast<char*>(content.data()), static_cast<std::streamsize>(content.size()));
-  if (!in) throw Error(cat("cannot read all of ", path.string()), ErrorKind::failure);
+  const InputFile file(path);
+  std::vector<std::byte> content(file.size());
+  file.read(0, content);
   return content;
 }
 
+// To the end rather than by size: a configuration may come through a pipe.
 std::string read_text(const fs::path& path) {
-  auto in = open_for_reading(path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
+  const Descriptor file = open_for_reading(path);
+  std::string text;
+  std::array<char, 65536> chunk;
+  while (true) {
+    const FileFault fault = FileFaults::decide(FileStep::read, path);
+    if (faulty(fault)) fail("cannot read", path);
+    const ssize_t got = ::read(file.number(), chunk.data(), std::min(chunk.size(), fault.most));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail("cannot read", path);
+    if (got == 0) return text;
+    text.append(chunk.data(), static_cast<std::size_t>(got));
+  }
 }
 
 void write_atomically(const fs::path& path, std::span<const std::byte> content) {
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const fs::path folder = folder_of(path);
   std::error_code error;
   fs::create_directories(folder, error);
   if (error)
     throw Error(cat("cannot make folder ", folder.string(), ": ", error.message()),
                 ErrorKind::failure);
 
-  const fs::path temporary = folder / cat('.', path.filename().string(), ".tmp-", ::getpid());
+  const fs::path temporary = folder / cat('.', path.filename().string(), kTemporary, ::getpid());
   try {
     Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
-    file.write_all(content);
+    file.write(content);
     file.sync();
     file.close();
-    if (std::rename(temporary.c_str(), path.c_str()) != 0) fail("cannot rename to", path);
-    Descriptor(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC).sync();
+    if (faulty(FileFaults::decide(FileStep::rename, path)) ||
+        std::rename(temporary.c_str(), path.c_str()) != 0) {
+      fail("cannot rename to", path);
+    }
+    sync_folder(folder);
   } catch (...) {
     fs::remove(temporary, error);
     throw;
@@ -108,6 +182,16 @@ void write_atomically(const fs::path& path, std::span<const std::byte> content) 
 
 void write_atomically(const fs::path& path, std::string_view content) {
   write_atomically(path, std::as_bytes(std::span(content)));
+}
+
+void remove_temporary_files(const fs::path& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with('.') && name.find(kTemporary) != std::string::npos) {
+      fs::remove(entry.path(), error);
+    }
+  }
 }
 
 }  // namespace riffle

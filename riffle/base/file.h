@@ -1,7 +1,11 @@
-// Whole files, read and written so that a reader or a crash never meets half of one.
+// Files, read and written so that a reader or a crash never meets half of what was written.
+//
+// Whatever fails throws Error naming the path. Every step can be made to fail in tests
+// (file_faults.h). The functions may be called from any thread, an object is used by one.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -10,7 +14,7 @@
 
 namespace riffle {
 
-// The content of a file. Throws Error naming the path when it cannot be read.
+// The content of a file.
 std::vector<std::byte> read_bytes(const std::filesystem::path& path);
 std::string read_text(const std::filesystem::path& path);
 
@@ -19,5 +23,64 @@ std::string read_text(const std::filesystem::path& path);
 // when any step fails.
 void write_atomically(const std::filesystem::path& path, std::span<const std::byte> content);
 void write_atomically(const std::filesystem::path& path, std::string_view content);
+
+// Removes what a write_atomically that was killed left in `folder`. Nobody else may be writing
+// there.
+void remove_temporary_files(const std::filesystem::path& folder);
+
+// An open file. Moves, closes on the way out.
+class Descriptor {
+ public:
+  // `flags` as open(2) takes them.
+  Descriptor(const std::filesystem::path& path, int flags);
+  ~Descriptor();
+  Descriptor(Descriptor&& other) noexcept;
+  Descriptor& operator=(Descriptor&&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  int number() const { return fd_; }
+  std::uint64_t size() const;
+  // At the end, or where the last write stopped.
+  void write(std::span<const std::byte> content);
+  void sync();
+  void close();
+
+ private:
+  std::filesystem::path path_;
+  int fd_;
+};
+
+// A file that is read in parts.
+class InputFile {
+ public:
+  explicit InputFile(const std::filesystem::path& path);
+
+  std::uint64_t size() const { return size_; }
+  // Fills `out` from the given place. Throws Error when the file ends before.
+  void read(std::uint64_t at, std::span<std::byte> out) const;
+
+ private:
+  Descriptor file_;
+  std::uint64_t size_;
+};
+
+// A file that only grows.
+class AppendFile {
+ public:
+  // Made when it is not there.
+  explicit AppendFile(const std::filesystem::path& path);
+
+  std::uint64_t size() const { return size_; }
+  // All or nothing: when the disk takes only a part, the file is cut back and Error thrown.
+  void append(std::span<const std::byte> content);
+  void append(std::string_view content);
+  // When this returns, all that was appended survives a power cut.
+  void sync();
+
+ private:
+  Descriptor file_;
+  std::uint64_t size_;
+  bool named_ = false;  // the folder's entry is durable too
+};
 
 }  // namespace riffle

@@ -1,11 +1,16 @@
 #include "riffle/base/file.h"
 
+#include <array>
+#include <cerrno>
 #include <filesystem>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "riffle/base/error.h"
+#include "riffle/base/file_faults.h"
+#include "riffle/base/file_lock.h"
 
 namespace riffle {
 namespace {
@@ -49,6 +54,88 @@ TEST_F(FileTest, AFailedWriteKeepsTheOldFileAndSaysWhere) {
   }
   EXPECT_TRUE(fs::is_directory(folder_ / "taken" / "inside"));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+}
+
+TEST_F(FileTest, WhateverStepFailsTheOldFileStays) {
+  write_atomically(folder_ / "file", "old");
+  for (const FileStep failing :
+       {FileStep::open, FileStep::write, FileStep::sync, FileStep::rename}) {
+    const FileFaults faults([failing](FileStep step, const fs::path&) {
+      return FileFault{step == failing ? ENOSPC : 0};
+    });
+    try {
+      write_atomically(folder_ / "file", "new");
+      ADD_FAILURE() << "step " << static_cast<int>(failing);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::failure);
+      EXPECT_THAT(error.what(), testing::HasSubstr("No space left on device"));
+    }
+  }
+  EXPECT_EQ(read_text(folder_ / "file"), "old");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+}
+
+TEST_F(FileTest, ShortReadsAndWritesAreContinued) {
+  const FileFaults faults([](FileStep, const fs::path&) { return FileFault{0, 3}; });
+  write_atomically(folder_ / "file", "hello world");
+  EXPECT_EQ(read_text(folder_ / "file"), "hello world");
+  EXPECT_EQ(read_bytes(folder_ / "file").size(), 11u);
+}
+
+TEST_F(FileTest, ReadErrorsAreErrors) {
+  write_atomically(folder_ / "file", "hello");
+  const FileFaults faults(
+      [](FileStep step, const fs::path&) { return FileFault{step == FileStep::read ? EIO : 0}; });
+  EXPECT_THROW(read_text(folder_ / "file"), Error);
+  EXPECT_THROW(read_bytes(folder_ / "file"), Error);
+}
+
+TEST_F(FileTest, AnAppendThatFailsHalfWayLeavesNothingBehind) {
+  AppendFile file(folder_ / "log");
+  file.append("one\n");
+  {
+    int writes = 0;
+    const FileFaults faults([&](FileStep step, const fs::path&) {
+      return FileFault{step == FileStep::write && ++writes > 1 ? ENOSPC : 0, 2};
+    });
+    EXPECT_THROW(file.append("two\n"), Error);
+    EXPECT_GT(writes, 1);
+  }
+  EXPECT_EQ(read_text(folder_ / "log"), "one\n");
+  file.append("three\n");
+  file.sync();
+  EXPECT_EQ(read_text(folder_ / "log"), "one\nthree\n");
+  EXPECT_EQ(AppendFile(folder_ / "log").size(), 10u);
+}
+
+TEST_F(FileTest, PartsOfAFileAreReadAndItsEndIsNotPassed) {
+  write_atomically(folder_ / "file", "0123456789");
+  const InputFile file(folder_ / "file");
+  std::array<std::byte, 3> part;
+  file.read(4, part);
+  EXPECT_EQ(static_cast<char>(part[0]), '4');
+  EXPECT_THROW(file.read(8, part), Error);
+}
+
+TEST_F(FileTest, WhatAKilledWriterLeftIsRemoved) {
+  write_atomically(folder_ / "file", "x");
+  write_atomically(folder_ / ".file.tmp-123", "half");
+  remove_temporary_files(folder_);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+}
+
+TEST_F(FileTest, ALockIsHeldOnceAndEndsWithItsHolder) {
+  {
+    const FileLock lock(folder_ / "lock", "the run");
+    try {
+      FileLock(folder_ / "lock", "the run");
+      FAIL() << "should have thrown";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(),
+                  testing::HasSubstr("the run is in use by process " + std::to_string(::getpid())));
+    }
+  }
+  const FileLock again(folder_ / "lock", "the run");
 }
 
 TEST_F(FileTest, MissingFilesAndFoldersAreNamed) {

@@ -84,25 +84,21 @@ Pictures JpegStore::get(std::span<const std::int64_t> slots) const {
   return pictures;
 }
 
-NamedTensors JpegStore::save(std::int64_t slots) const {
-  return {{"cells", cells_.narrow(0, 0, slots)}, {"lengths", lengths_.narrow(0, 0, slots)}};
+at::Tensor JpegStore::read(std::span<const std::int64_t> slots) const {
+  const auto rows = integers_tensor(slots);
+  const auto lengths = lengths_.index_select(0, rows).view(at::kByte).view({-1, 8});
+  return at::cat({lengths, cells_.index_select(0, rows)}, 1);
 }
 
-void JpegStore::restore(const NamedTensors& state) {
-  const auto& cells = find_tensor(state, "cells");
-  if (cells.scalar_type() != at::kByte || cells.dim() != 2 || cells.size(0) > cells_.size(0) ||
-      cells.size(1) != cells_.size(1)) {
-    throw Error(cat("saved state: JPEG cells are ", cells.toString(), " ", cells.sizes(),
-                    ", which does not fit into ", cells_.sizes()));
+void JpegStore::write(std::span<const std::int64_t> slots, const at::Tensor& stored) {
+  require_stored(stored, slots.size(), stored_bytes());
+  const auto lengths = stored.narrow(1, 0, 8).contiguous().view(at::kLong).view({-1});
+  if (lengths.lt(0).any().item<bool>() || lengths.gt(cells_.size(1)).any().item<bool>()) {
+    throw Error(cat("saved state: a JPEG is longer than its cell of ", cells_.size(1), " bytes"));
   }
-  const auto lengths = find_integers(state, "lengths", cells.size(0));
-  for (const auto length : lengths) {
-    if (length < 0 || length > cells_.size(1)) {
-      throw Error(cat("saved state: a JPEG of ", length, " bytes in a cell of ", cells_.size(1)));
-    }
-  }
-  cells_.narrow(0, 0, cells.size(0)).copy_(cells);
-  lengths_.narrow(0, 0, cells.size(0)).copy_(integers_tensor(lengths));
+  const auto rows = integers_tensor(slots);
+  lengths_.index_copy_(0, rows, lengths);
+  cells_.index_copy_(0, rows, stored.narrow(1, 8, cells_.size(1)));
 }
 
 }  // namespace riffle

@@ -18,8 +18,10 @@ class JpegStore : public Store {
 
   void put(std::span<const std::int64_t> slots, std::span<const Sample> samples) override;
   Pictures get(std::span<const std::int64_t> slots) const override;
-  NamedTensors save(std::int64_t slots) const override;
-  void restore(const NamedTensors& state) override;
+  // The length as eight bytes, then the cell.
+  std::int64_t stored_bytes() const override { return 8 + cells_.size(1); }
+  at::Tensor read(std::span<const std::int64_t> slots) const override;
+  void write(std::span<const std::int64_t> slots, const at::Tensor& stored) override;
 
  private:
   int picture_size_;

@@ -58,6 +58,8 @@ struct ReplayBuffer::State {
   std::int64_t used = 0;   // slots from this one on never held a sample
   std::uint64_t arrivals = 0;
   std::unordered_map<std::int64_t, std::int64_t> clips;  // samples held of each clip
+  std::vector<Slot> changed;                             // since take_changed(), each once
+  std::vector<bool> is_changed;                          // by slot
 
   std::int64_t slots() const { return capacity + batch; }
 
@@ -75,11 +77,19 @@ struct ReplayBuffer::State {
     live.push_back(slot);
     used = std::max(used, slot + 1);
     if (sample.clip != kNoClip) ++clips[sample.clip];
+    if (!is_changed[static_cast<std::size_t>(slot)]) changed.push_back(slot);
+    is_changed[static_cast<std::size_t>(slot)] = true;
     info[static_cast<std::size_t>(slot)] = std::move(sample);
   }
 
   bool holds(Slot slot) const {
     return slot >= 0 && slot < slots() && place[static_cast<std::size_t>(slot)] != kFree;
+  }
+
+  void require_used(std::span<const Slot> asked) const {
+    for (const Slot slot : asked) {
+      if (slot < 0 || slot >= used) misused(cat("slot ", slot, " never held a sample"));
+    }
   }
 
   void release(Slot slot) {
@@ -118,6 +128,7 @@ ReplayBuffer::ReplayBuffer(const BufferConfig& config, std::int64_t batch, int p
   s.policy = make_policy(config, s.slots(), feature_dim, seed, device);
   s.info.resize(static_cast<std::size_t>(s.slots()));
   s.place.assign(static_cast<std::size_t>(s.slots()), kFree);
+  s.is_changed.assign(static_cast<std::size_t>(s.slots()), false);
   s.live.reserve(static_cast<std::size_t>(s.slots()));
   for (Slot slot = s.slots(); slot-- > 0;) s.free.push_back(slot);
 }
@@ -125,12 +136,13 @@ ReplayBuffer::ReplayBuffer(const BufferConfig& config, std::int64_t batch, int p
 ReplayBuffer::~ReplayBuffer() = default;
 
 void ReplayBuffer::insert(std::span<const Sample> batch, const at::Tensor& features) {
+  insert(batch, [&features](const Pictures&) { return features; });
+}
+
+void ReplayBuffer::insert(std::span<const Sample> batch, const FeaturesOf& features_of) {
   auto& s = *state_;
   const auto count = static_cast<std::int64_t>(batch.size());
   if (count > s.batch) misused(cat("a batch of ", count, " samples; at most ", s.batch, " fit"));
-  if (features.defined() && (features.dim() != 2 || features.size(0) != count)) {
-    misused(cat("features are not one row for each of ", count, " samples"));
-  }
   for (const auto& sample : batch) {
     const auto& picture = sample.picture;
     if (picture.width != s.picture_size || picture.height != s.picture_size) {
@@ -143,6 +155,10 @@ void ReplayBuffer::insert(std::span<const Sample> batch, const at::Tensor& featu
   // Store and policy may refuse the batch; only after them does anything count as changed.
   const std::vector<Slot> slots(s.free.rbegin(), s.free.rbegin() + count);
   s.store->put(slots, batch);
+  const at::Tensor features = features_of(s.store->get(slots));
+  if (features.defined() && (features.dim() != 2 || features.size(0) != count)) {
+    misused(cat("features are not one row for each of ", count, " samples"));
+  }
   s.policy->inserted(slots, features);
   s.free.resize(s.free.size() - slots.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -198,14 +214,15 @@ void ReplayBuffer::track(const Draw& draw, const at::Tensor& features) {
 }
 
 Pictures ReplayBuffer::pictures(std::span<const Slot> slots) const {
-  for (const Slot slot : slots) {
-    if (slot < 0 || slot >= state_->used) misused(cat("slot ", slot, " never held a sample"));
-  }
+  state_->require_used(slots);
   return state_->store->get(slots);
 }
 
 std::int64_t ReplayBuffer::size() const { return static_cast<std::int64_t>(state_->live.size()); }
 std::int64_t ReplayBuffer::capacity() const { return state_->capacity; }
+std::int64_t ReplayBuffer::batch() const { return state_->batch; }
+std::int64_t ReplayBuffer::slots() const { return state_->slots(); }
+bool ReplayBuffer::holds(Slot slot) const { return state_->holds(slot); }
 const std::vector<Slot>& ReplayBuffer::live() const { return state_->live; }
 
 const SlotInfo& ReplayBuffer::info(Slot slot) const {
@@ -276,7 +293,6 @@ NamedTensors ReplayBuffer::save() const {
   add("clips", clips);
   add("draws", draws);
   add_texts(state, "labels", labels);
-  add_part(state, "store.", s.store->save(s.used));
   add_part(state, "policy.", s.policy->save());
   return state;
 }
@@ -313,7 +329,6 @@ void ReplayBuffer::restore(const NamedTensors& state) {
   const auto clips = find_integers(state, "clips", count);
   const auto draws = find_integers(state, "draws", count);
   auto labels = find_texts(state, "labels", count);
-  s.store->restore(find_part(state, "store."));
   s.policy->restore(find_part(state, "policy."));
 
   s.live.clear();
@@ -328,6 +343,29 @@ void ReplayBuffer::restore(const NamedTensors& state) {
   }
   s.arrivals = static_cast<std::uint64_t>(counts[0]);
   s.used = std::clamp<std::int64_t>(counts[1], s.used, s.slots());
+}
+
+std::int64_t ReplayBuffer::stored_bytes() const { return state_->store->stored_bytes(); }
+
+at::Tensor ReplayBuffer::stored(std::span<const Slot> slots) const {
+  state_->require_used(slots);
+  return state_->store->read(slots);
+}
+
+void ReplayBuffer::put_stored(std::span<const Slot> slots, const at::Tensor& stored) {
+  state_->require_used(slots);
+  state_->store->write(slots, stored);
+}
+
+std::vector<Slot> ReplayBuffer::take_changed() {
+  auto& s = *state_;
+  std::vector<Slot> live;
+  for (const Slot slot : s.changed) {
+    s.is_changed[static_cast<std::size_t>(slot)] = false;
+    if (s.holds(slot)) live.push_back(slot);
+  }
+  s.changed.clear();
+  return live;
 }
 
 }  // namespace riffle

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -71,6 +72,9 @@ class ReplayBuffer {
   // picture_size squared. `features` ([batch, dim], unit length) may be undefined. A call that
   // throws changed nothing that can be seen.
   void insert(std::span<const Sample> batch, const at::Tensor& features = {});
+  // The same with features made of the pictures where they are kept.
+  using FeaturesOf = std::function<at::Tensor(const Pictures&)>;
+  void insert(std::span<const Sample> batch, const FeaturesOf& features_of);
 
   // n distinct samples, uniformly at random (with policy none: the n newest, in order). n is at
   // most size(). O(n).
@@ -87,6 +91,9 @@ class ReplayBuffer {
   std::int64_t size() const;
   std::int64_t capacity() const;
   bool full() const { return size() == capacity(); }
+  std::int64_t batch() const;  // most samples in one insert
+  std::int64_t slots() const;  // numbered from 0: capacity and one batch
+  bool holds(Slot slot) const;
 
   // The slots that hold a sample now, in no particular order.
   const std::vector<Slot>& live() const;
@@ -97,11 +104,19 @@ class ReplayBuffer {
   BufferStats stats(bool nearest = false) const;
   std::map<std::string, std::int64_t> label_counts() const;
 
-  // Exact state, on the CPU: a restored buffer goes on as this one would. The pictures may be the
-  // store's own memory: write or copy them before the next insert. restore throws Error when the
-  // state is damaged or belongs to another configuration; the buffer must not be used after that.
+  // Exact state, on the CPU, copied: a restored buffer goes on as this one would. It is in two
+  // parts, because pictures are large and never change in their slot: save() and restore() are for
+  // all but the pictures, stored() and put_stored() for those of some slots. After restore() the
+  // pictures of all live slots must be put. Both throw Error when the state is damaged or belongs
+  // to another configuration; the buffer must not be used after that.
   NamedTensors save() const;
   void restore(const NamedTensors& state);
+  std::int64_t stored_bytes() const;  // of one picture
+  at::Tensor stored(std::span<const Slot> slots) const;
+  void put_stored(std::span<const Slot> slots, const at::Tensor& stored);
+
+  // The live slots that got another sample since the last call, or since the beginning.
+  std::vector<Slot> take_changed();
 
  private:
   struct State;

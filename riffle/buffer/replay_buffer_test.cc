@@ -267,18 +267,25 @@ std::vector<std::int64_t> step(ReplayBuffer& buffer, std::uint64_t time) {
   return seen;
 }
 
-NamedTensors cloned(const NamedTensors& state) {
-  NamedTensors copy;
-  for (const auto& [name, tensor] : state) copy.emplace_back(name, tensor.clone());
-  return copy;
-}
-
 void expect_equal(const NamedTensors& a, const NamedTensors& b) {
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
     EXPECT_EQ(a[i].first, b[i].first);
     EXPECT_TRUE(a[i].second.equal(b[i].second)) << a[i].first;
   }
+}
+
+TEST(ReplayBuffer, SaysWhichSlotsGotAnotherSample) {
+  ReplayBuffer buffer(config_of(PolicyKind::fifo, 6), 4, kSize, kDim, 1);
+  buffer.insert(samples_of(0, 4));
+  EXPECT_THAT(indices(buffer, buffer.take_changed()), UnorderedElementsAre(0, 1, 2, 3));
+  EXPECT_TRUE(buffer.take_changed().empty());
+  buffer.insert(samples_of(4, 4));
+  buffer.insert(samples_of(8, 4));
+  buffer.insert(samples_of(12, 4));
+  const auto changed = buffer.take_changed();
+  EXPECT_THAT(indices(buffer, changed), UnorderedElementsAre(10, 11, 12, 13, 14, 15));
+  EXPECT_EQ(std::set<Slot>(changed.begin(), changed.end()).size(), changed.size());
 }
 
 struct Case {
@@ -304,11 +311,14 @@ TEST_P(ReplayBufferHistory, RestoredAtAnyTimeGoesOnTheSame) {
   for (const std::uint64_t stop : {0, 1, 4, 9, 23}) {
     ReplayBuffer whole(config, 5, kSize, kDim, 3);
     for (std::uint64_t time = 0; time < stop; ++time) step(whole, time);
-    const auto saved = cloned(whole.save());
+    const auto saved = whole.save();
+    const auto slots = whole.live();
+    const auto pictures = whole.stored(slots);
     ReplayBuffer restored(config, 5, kSize, kDim, 3);
     // What it held before must not matter.
     for (std::uint64_t time = 50; time < 60; ++time) step(restored, time);
     restored.restore(saved);
+    restored.put_stored(slots, pictures);
     for (std::uint64_t time = stop; time < stop + 30; ++time) {
       ASSERT_EQ(step(whole, time), step(restored, time)) << "time " << time;
       expect_pictures_belong(restored);

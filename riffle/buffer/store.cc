@@ -28,14 +28,19 @@ void RawStore::put(std::span<const std::int64_t> slots, std::span<const Sample> 
   auto& target = staging_.defined() ? staging_ : slab_;
   auto* pictures = target.mutable_data_ptr<std::uint8_t>();
   const auto bytes = static_cast<std::size_t>(target.stride(0));
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const auto row = staging_.defined() ? i : static_cast<std::size_t>(slots[i]);
-    std::memcpy(pictures + row * bytes, samples[i].picture.rgb.data(), bytes);
-  }
+  // A batch of large pictures is more than one core copies in the time of an update.
+  constexpr std::size_t kBytesATask = std::size_t{1} << 20;
+  const auto count = static_cast<std::int64_t>(samples.size());
+  const auto grain = static_cast<std::int64_t>(kBytesATask / bytes + 1);
+  at::parallel_for(0, count, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      const auto row = staging_.defined() ? i : static_cast<std::size_t>(slots[i]);
+      std::memcpy(pictures + row * bytes, samples[i].picture.rgb.data(), bytes);
+    }
+  });
   if (staging_.defined()) {
-    const auto count = static_cast<std::int64_t>(samples.size());
     slab_.index_copy_(0, integers_tensor(slots).to(slab_.device()),
-                      staging_.narrow(0, 0, count).to(slab_.device()));
+                      staging_.narrow(0, 0, count).to(slab_.device(), /*non_blocking=*/true));
   }
 }
 
@@ -43,18 +48,22 @@ Pictures RawStore::get(std::span<const std::int64_t> slots) const {
   return {slab_, {slots.begin(), slots.end()}};
 }
 
-NamedTensors RawStore::save(std::int64_t slots) const {
-  return {{"pictures", slab_.narrow(0, 0, slots).cpu()}};
+at::Tensor RawStore::read(std::span<const std::int64_t> slots) const {
+  const auto rows = slab_.view({slab_.size(0), stored_bytes()});
+  return rows.index_select(0, integers_tensor(slots).to(slab_.device())).cpu();
 }
 
-void RawStore::restore(const NamedTensors& state) {
-  const auto& pictures = find_tensor(state, "pictures");
-  if (pictures.scalar_type() != at::kByte || pictures.dim() != 4 ||
-      pictures.size(0) > slab_.size(0) || pictures.sizes().slice(1) != slab_.sizes().slice(1)) {
-    throw Error(cat("saved state: pictures are ", pictures.toString(), " ", pictures.sizes(),
-                    ", which does not fit into ", slab_.sizes()));
-  }
-  slab_.narrow(0, 0, pictures.size(0)).copy_(pictures);
+void RawStore::write(std::span<const std::int64_t> slots, const at::Tensor& stored) {
+  require_stored(stored, slots.size(), stored_bytes());
+  slab_.view({slab_.size(0), stored_bytes()})
+      .index_copy_(0, integers_tensor(slots).to(slab_.device()), stored.to(slab_.device()));
+}
+
+void require_stored(const at::Tensor& stored, std::size_t slots, std::int64_t bytes) {
+  const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(slots), bytes};
+  if (stored.scalar_type() == at::kByte && stored.sizes() == at::IntArrayRef(shape)) return;
+  throw Error(cat("saved state: pictures are ", stored.toString(), " ", stored.sizes(),
+                  ", where bytes of shape ", at::IntArrayRef(shape), " are needed"));
 }
 
 std::unique_ptr<Store> make_store(const BufferConfig& config, std::int64_t slots,

@@ -33,10 +33,12 @@ class Store {
 
   virtual Pictures get(std::span<const std::int64_t> slots) const = 0;
 
-  // The first `slots` slots. May be a view of the store's own memory.
-  virtual NamedTensors save(std::int64_t slots) const = 0;
-  // Throws Error when the state is damaged or of another size.
-  virtual void restore(const NamedTensors& state) = 0;
+  // Pictures as they are kept, for files: [slots, stored_bytes] uint8 in host memory, a copy. What
+  // read() gave, write() takes back, into any slots; it throws Error for what is damaged or of
+  // another size.
+  virtual std::int64_t stored_bytes() const = 0;
+  virtual at::Tensor read(std::span<const std::int64_t> slots) const = 0;
+  virtual void write(std::span<const std::int64_t> slots, const at::Tensor& stored) = 0;
 };
 
 // Pictures as they are, in one slab of host or GPU memory. get() copies nothing.
@@ -48,14 +50,18 @@ class RawStore : public Store {
 
   void put(std::span<const std::int64_t> slots, std::span<const Sample> samples) override;
   Pictures get(std::span<const std::int64_t> slots) const override;
-  NamedTensors save(std::int64_t slots) const override;
-  void restore(const NamedTensors& state) override;
+  std::int64_t stored_bytes() const override { return slab_.stride(0); }
+  at::Tensor read(std::span<const std::int64_t> slots) const override;
+  void write(std::span<const std::int64_t> slots, const at::Tensor& stored) override;
 
  private:
   at::Tensor slab_;
   at::Tensor
       staging_;  // [batch, side, side, 3] in host memory when the slab is not; else undefined
 };
+
+// Throws Error unless `stored` has a row of `bytes` bytes for each of `slots` slots.
+void require_stored(const at::Tensor& stored, std::size_t slots, std::int64_t bytes);
 
 std::unique_ptr<Store> make_store(const BufferConfig& config, std::int64_t slots,
                                   std::int64_t batch, int picture_size, at::Device device);

@@ -72,15 +72,18 @@ TEST(RawStore, GivesBackThePicturesInTheOrderAskedWithoutACopy) {
 TEST(RawStore, RestoresWhatWasSavedAndRefusesOtherSizes) {
   RawStore store(5, 2, 8, BufferMemory::host, at::kCPU);
   const std::vector<Sample> samples = {noise_sample(8, 1), noise_sample(8, 2)};
-  store.put(std::vector<std::int64_t>{0, 1}, samples);
+  const std::vector<std::int64_t> slots = {3, 1};
+  store.put(slots, samples);
+  const auto stored = store.read(slots);
+  ASSERT_EQ(stored.sizes(), (at::IntArrayRef{2, store.stored_bytes()}));
   RawStore other(5, 2, 8, BufferMemory::host, at::kCPU);
-  other.restore(store.save(2));
-  EXPECT_TRUE(
-      rows(other.get(std::vector<std::int64_t>{1}))[0].equal(picture_tensor(samples[1].picture)));
+  const std::vector<std::int64_t> elsewhere = {4, 0};
+  other.write(elsewhere, stored);
+  EXPECT_TRUE(rows(other.get(elsewhere))[1].equal(picture_tensor(samples[1].picture)));
   RawStore small(5, 2, 4, BufferMemory::host, at::kCPU);
-  EXPECT_THAT([&] { small.restore(store.save(2)); }, ThrowsMessage<Error>(HasSubstr("pictures")));
-  EXPECT_THAT([&] { other.restore({}); }, ThrowsMessage<Error>(HasSubstr("'pictures' is missing")));
-  EXPECT_THROW(other.restore({{"pictures", torch::zeros({2, 8, 8, 3})}}), Error);
+  EXPECT_THAT([&] { small.write(slots, stored); }, ThrowsMessage<Error>(HasSubstr("pictures")));
+  EXPECT_THROW(other.write(slots, stored.narrow(0, 0, 1)), Error);
+  EXPECT_THROW(other.write(slots, stored.to(torch::kFloat)), Error);
 }
 
 TEST(JpegStore, PicturesComeBackNearlyTheSameInAnEighthOfTheMemory) {
@@ -114,21 +117,19 @@ TEST(JpegStore, RestoresWhatWasSavedAndRefusesDamage) {
   JpegStore fresh(3, 32, 85);
   fresh.put(std::vector<std::int64_t>{0, 1}, std::vector<Sample>{samples[1], samples[0]});
   fresh.put(std::vector<std::int64_t>{0, 1}, samples);
-  for (std::size_t i = 0; i < 2; ++i) {
-    EXPECT_TRUE(store.save(2)[i].second.equal(fresh.save(2)[i].second));
-  }
-  JpegStore other(3, 32, 85);
-  other.restore(store.save(2));
   const std::vector<std::int64_t> slots = {1, 0};
+  EXPECT_TRUE(store.read(slots).equal(fresh.read(slots)));
+  JpegStore other(3, 32, 85);
+  other.write(slots, store.read(slots));
   EXPECT_TRUE(other.get(slots).tensor.equal(store.get(slots).tensor));
 
-  auto damaged = store.save(2);
-  damaged[1].second = torch::tensor({5, 1 << 20}, torch::kLong);
-  EXPECT_THROW(other.restore(damaged), Error);
-  damaged[1].second = torch::tensor({5, 5}, torch::kLong);
-  other.restore(damaged);
+  auto damaged = store.read(slots);
+  damaged.narrow(1, 0, 8).fill_(1);
+  EXPECT_THROW(other.write(slots, damaged), Error);
+  damaged.narrow(1, 0, 8).fill_(0);
+  other.write(slots, damaged);
   EXPECT_THAT([&] { other.get(slots); }, ThrowsMessage<Error>(HasSubstr("slot")));
-  EXPECT_THROW(JpegStore(3, 64, 85).restore(store.save(2)), Error);
+  EXPECT_THROW(JpegStore(3, 64, 85).write(slots, store.read(slots)), Error);
 }
 
 }  // namespace

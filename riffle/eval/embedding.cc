@@ -1,10 +1,12 @@
 #include "riffle/eval/embedding.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <future>
 #include <memory>
-#include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include <torch/torch.h>
 #include <unistd.h>
@@ -30,17 +32,11 @@ std::size_t picture_bytes(int size) {
   return static_cast<std::size_t>(size) * static_cast<std::size_t>(size) * 3;
 }
 
-// The stream's next labelled sample with its picture fitted, or nothing at the end.
-std::optional<Sample> next_labelled(Stream& stream, int size) {
-  auto sample = stream.next();
-  if (!sample) return sample;
-  if (sample->label.empty()) {
-    const std::string& key = sample->key;
-    throw Error(cat("sample ", sample->index, key.empty() ? "" : cat(" ('", key, "')"),
-                    " has no label; a probe needs a stream whose samples all have one"));
-  }
-  sample->picture = fit_square(std::move(sample->picture), size);
-  return sample;
+void require_label(const Sample& sample) {
+  if (!sample.label.empty()) return;
+  const std::string& key = sample.key;
+  throw Error(cat("sample ", sample.index, key.empty() ? "" : cat(" ('", key, "')"),
+                  " has no label; a probe needs a stream whose samples all have one"));
 }
 
 void refuse_empty(std::size_t samples) {
@@ -50,6 +46,26 @@ void refuse_empty(std::size_t samples) {
 std::string progress_line(const char* verb, std::int64_t done, std::int64_t total) {
   return total > 0 ? cat(verb, ' ', done, " of ", total, " pictures")
                    : cat(verb, ' ', done, " pictures");
+}
+
+struct PictureBatch {
+  at::Tensor pictures;  // [batch, size, size, 3]; the first rows are those of the samples
+  std::vector<Sample> samples;
+};
+
+PictureBatch read_batch(Stream& stream, std::int64_t count, int size) {
+  const std::size_t each = picture_bytes(size);
+  PictureBatch batch;
+  batch.pictures = torch::empty({count, size, size, 3}, torch::kUInt8);
+  auto* to = batch.pictures.data_ptr<std::uint8_t>();
+  while (std::ssize(batch.samples) < count) {
+    auto sample = stream.next();
+    if (!sample) break;
+    const Picture picture = fit_square(std::exchange(sample->picture, {}), size);
+    std::memcpy(to + batch.samples.size() * each, picture.rgb.data(), each);
+    batch.samples.push_back(std::move(*sample));
+  }
+  return batch;
 }
 
 at::Tensor encode_pictures(Objective& objective, const at::Tensor& pictures) {
@@ -73,8 +89,10 @@ LabelledPictures collect(Stream& stream, std::int64_t max_samples, int size) {
   auto bytes = std::make_shared<std::vector<std::uint8_t>>();
   LabelledPictures collected;
   while (max_samples == 0 || std::ssize(collected.labels) < max_samples) {
-    auto sample = next_labelled(stream, size);
+    auto sample = stream.next();
     if (!sample) break;
+    require_label(*sample);
+    sample->picture = fit_square(std::move(sample->picture), size);
     if (collected.labels.size() >= most) {
       throw Error(cat("the probe's stream goes on after ", most, " pictures of ", size,
                       " px, which fill half of the memory; give a smaller number of samples"));
@@ -109,31 +127,52 @@ LabelledFeatures embed(Objective& objective, const LabelledPictures& pictures, s
   return {features, pictures.labels};
 }
 
+std::int64_t embed(Objective& objective, Stream& stream, std::int64_t max_samples, int size,
+                   std::int64_t batch, const UseEmbedded& use) {
+  std::int64_t begun = 0, done = 0;
+  const auto read_next = [&] {
+    const std::int64_t count = max_samples > 0 ? std::min(batch, max_samples - begun) : batch;
+    begun += count;
+    return std::async(std::launch::async, read_batch, std::ref(stream), count, size);
+  };
+  std::future<PictureBatch> reading;
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    reading = read_next();
+    while (true) {
+      const PictureBatch read = reading.get();
+      const std::int64_t rows = std::ssize(read.samples);
+      if (rows == 0) break;
+      const bool more = rows == read.pictures.size(0) && (max_samples == 0 || begun < max_samples);
+      if (more) reading = read_next();
+      use(read.samples, encode_pictures(objective, read.pictures.narrow(0, 0, rows)));
+      done += rows;
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+      show_progress(cat(progress_line("embedded", done, max_samples), ", ",
+                        fixed(static_cast<double>(done) / seconds.count(), 0), "/s"));
+      if (!more) break;
+    }
+  } catch (...) {
+    stream.stop();  // or the reading thread might wait for a camera for ever
+    throw;
+  }
+  if (done > 0) finish_progress();
+  return done;
+}
+
 LabelledFeatures embed(Objective& objective, Stream& stream, std::int64_t max_samples, int size,
                        std::int64_t batch) {
-  const std::size_t each = picture_bytes(size);
-  const at::Tensor pictures = torch::empty({batch, size, size, 3}, torch::kUInt8);
   std::vector<at::Tensor> parts;
   LabelledFeatures embedded;
-  bool ended = false;
-  while (!ended) {
-    std::int64_t rows = 0;
-    while (rows < batch && !ended) {
-      const bool enough = max_samples > 0 && std::ssize(embedded.labels) >= max_samples;
-      auto sample = enough ? std::nullopt : next_labelled(stream, size);
-      ended = !sample;
-      if (ended) break;
-      std::memcpy(pictures.data_ptr<std::uint8_t>() + static_cast<std::size_t>(rows) * each,
-                  sample->picture.rgb.data(), each);
-      embedded.labels.push_back(std::move(sample->label));
-      ++rows;
-    }
-    if (rows == 0) break;
-    parts.push_back(encode_pictures(objective, pictures.narrow(0, 0, rows)));
-    show_progress(progress_line("embedded", std::ssize(embedded.labels), max_samples));
-  }
+  embed(objective, stream, max_samples, size, batch,
+        [&](std::span<const Sample> samples, const at::Tensor& features) {
+          for (const Sample& sample : samples) {
+            require_label(sample);
+            embedded.labels.push_back(sample.label);
+          }
+          parts.push_back(features);
+        });
   refuse_empty(embedded.labels.size());
-  finish_progress();
   embedded.features = torch::cat(parts);
   return embedded;
 }

@@ -1,11 +1,13 @@
 // Labelled pictures, and what a frozen encoder makes of them.
 //
 // A probe set is read from its stream once (collect) and then embedded by as many models as are
-// compared. Where only the features are wanted, embed() takes the stream itself and holds one batch
-// of pictures at a time.
+// compared. Where only the features are wanted, embed() takes the stream itself and holds two
+// batches of pictures at a time.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,8 +39,18 @@ LabelledPictures collect(Stream& stream, std::int64_t max_samples, int size);
 LabelledFeatures embed(Objective& objective, const LabelledPictures& pictures,
                        std::int64_t batch = 256);
 
-// The same from the stream, with the errors of collect(); memory for features and one batch. Shows
-// progress.
+// Of the samples of one batch all but the pictures is there; row i of the features is sample i's.
+using UseEmbedded =
+    std::function<void(std::span<const Sample> samples, const at::Tensor& features)>;
+
+// The features of the next `max_samples` of the stream (0: all that it has left), batch after
+// batch, at the speed of the encoder: the next batch is read while one is encoded. Memory for two
+// batches; labels are not needed. Shows progress. Gives the number of samples, which may be 0. When
+// anything throws, the stream is stopped.
+std::int64_t embed(Objective& objective, Stream& stream, std::int64_t max_samples, int size,
+                   std::int64_t batch, const UseEmbedded& use);
+
+// The same as one tensor, with the errors of collect().
 LabelledFeatures embed(Objective& objective, Stream& stream, std::int64_t max_samples, int size,
                        std::int64_t batch = 256);
 

@@ -6,7 +6,6 @@ namespace riffle {
 namespace {
 
 constexpr double kMomentum = 0.1;
-constexpr double kEpsilon = 1e-5;
 
 }  // namespace
 
@@ -47,7 +46,7 @@ BatchNormTensors BatchNorm::tensors() const {
           .running_mean = running_mean_,
           .running_var = running_var_,
           .momentum = kMomentum,
-          .epsilon = kEpsilon};
+          .epsilon = kBatchNormEpsilon};
 }
 
 torch::Tensor BatchNorm::forward(const torch::Tensor& maps, Pass pass, bool relu,

@@ -17,6 +17,9 @@
 
 namespace riffle {
 
+// Added to every variance in batch norm.
+inline constexpr double kBatchNormEpsilon = 1e-5;
+
 struct Pass {
   bool training =
       false;  // batch statistics, and running statistics follow them; otherwise running statistics

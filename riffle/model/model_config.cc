@@ -19,6 +19,10 @@ void ModelConfig::describe(Fields& fields) {
              "hidden width of the projector; 0: the encoder's output width");
   fields.add("model.projector_out", projector_out, "width of the tracked features");
   fields.add("model.predictor_hidden", predictor_hidden, "hidden width of the predictor");
+  fields.add(
+      "model.init", init,
+      "safetensors file with the weights the encoder starts from, under torchvision's names; "
+      "empty: random weights");
 }
 
 }  // namespace riffle

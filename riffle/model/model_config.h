@@ -21,6 +21,7 @@ struct ModelConfig {
   std::int64_t projector_hidden = 0;  // 0: the encoder's width
   std::int64_t projector_out = 2048;  // width of the tracked features
   std::int64_t predictor_hidden = 512;
+  std::string init = {};  // safetensors file with the encoder's first weights; empty: random ones
 
   void describe(Fields& fields);
 };

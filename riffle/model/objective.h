@@ -45,7 +45,8 @@ class Objective : public torch::nn::Module {
   virtual std::vector<torch::Tensor> predictor_parameters() = 0;
 };
 
-// SimSiam on a ResNet, initialised from `seed` alone.
+// SimSiam on a ResNet, initialised from `seed` alone, but for the encoder where config.init names a
+// file. Throws Error when that cannot be used.
 std::shared_ptr<Objective> make_simsiam(const ModelConfig& config, std::uint64_t seed);
 
 }  // namespace riffle

@@ -7,6 +7,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/model/encoder_weights.h"
 
 namespace riffle {
 namespace {
@@ -121,7 +122,14 @@ torch::Tensor SimSiam::encode(const torch::Tensor& pictures) {
 }
 
 std::shared_ptr<Objective> make_simsiam(const ModelConfig& config, std::uint64_t seed) {
-  return std::make_shared<SimSiam>(config, seed);
+  auto objective = std::make_shared<SimSiam>(config, seed);
+  if (config.init.empty()) return objective;
+  try {
+    load_encoder(*objective, config, read_encoder(config.init));
+  } catch (const Error& error) {
+    throw Error(cat("model.init=", config.init, ": ", error.what()), error.kind());
+  }
+  return objective;
 }
 
 }  // namespace riffle

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "riffle/base/csv.h"
 #include "riffle/base/text.h"
 
 namespace riffle {
@@ -65,13 +66,6 @@ std::string exact(double value) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, value).ptr;
   return std::string(text, end);
-}
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + '"';
 }
 
 }  // namespace

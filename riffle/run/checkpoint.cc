@@ -1,48 +1,167 @@
 #include "riffle/run/checkpoint.h"
 
-#include "riffle/base/error.h"
+#include <nlohmann/json.hpp>
+
+#include "riffle/base/checksum.h"
+#include "riffle/base/file.h"
 #include "riffle/base/text.h"
 #include "riffle/model/safetensors.h"
 
 namespace riffle {
+namespace fs = std::filesystem;
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr const char* kNetwork = "network.";
-constexpr const char* kMomentum = "momentum.";
-constexpr const char* kVersion = "1";
+constexpr const char* kVersionKey = "riffle_checkpoint";
+constexpr std::int64_t kVersion = 2;
+constexpr const char* kSegments = "pictures.segments";
+constexpr const char* kRecords = "pictures.records";
+
+class UnknownVersion : public Error {
+  using Error::Error;
+};
+
+// The manifest's first line is its content, the second the checksum of the first.
+std::string manifest_text(const Json& manifest) {
+  const std::string line = manifest.dump();
+  return cat(line, '\n', checksum_text(checksum(line)), '\n');
+}
+
+Json read_manifest(const fs::path& path) {
+  const std::string text = read_text(path);
+  const std::string line = text.substr(0, text.find('\n'));
+  if (text != cat(line, '\n', checksum_text(checksum(line)), '\n')) {
+    throw DamagedCheckpoint(cat(path.string(), " is damaged: its checksum is another"));
+  }
+  Json manifest = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const auto version = manifest.is_object() ? manifest.value(kVersionKey, std::int64_t{0}) : 0;
+  if (version != kVersion) {
+    throw UnknownVersion(cat(path.string(), " is a checkpoint of version ", version,
+                             "; this riffle resumes version ", kVersion));
+  }
+  return manifest;
+}
+
+void require_whole(const fs::path& path, const Json& about) {
+  if (fs::file_size(path) != about.at("bytes").get<std::uint64_t>() ||
+      checksum_text(file_checksum(path)) != about.at("checksum").get<std::string>()) {
+    throw DamagedCheckpoint(cat(path.string(), " is damaged: its checksum is another"));
+  }
+}
+
+Checkpoint read_whole(const RunFolder& folder, const std::string& name) {
+  const Json manifest = read_manifest(folder.manifest(name));
+  const fs::path state = folder.state_file(name);
+  require_whole(state, manifest.at("state"));
+  Checkpoint checkpoint;
+  checkpoint.name = name;
+  checkpoint.update = manifest.at("update");
+  checkpoint.samples_seen = manifest.at("samples_seen");
+  checkpoint.seconds = manifest.at("seconds");
+  checkpoint.state = read_safetensors(state).tensors;
+  const auto segments = find_integers(checkpoint.state, kSegments);
+  const auto records =
+      find_integers(checkpoint.state, kRecords, static_cast<std::int64_t>(segments.size()));
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    checkpoint.places.push_back({segments[i], records[i]});
+  }
+  return checkpoint;
+}
 
 }  // namespace
 
-void save_checkpoint(const std::filesystem::path& path, Learner& learner, std::int64_t update) {
-  const LearnerWeights weights = learner.weights();
-  NamedTensors tensors;
-  for (const auto& [name, tensor] : weights.network) tensors.emplace_back(kNetwork + name, tensor);
-  for (const auto& [name, tensor] : weights.momenta) tensors.emplace_back(kMomentum + name, tensor);
-  write_safetensors(path, tensors,
-                    {{"riffle_checkpoint", kVersion},
-                     {"update", std::to_string(update)},
-                     {"samples_seen", std::to_string(learner.samples_seen())}});
+void write_checkpoint(const RunFolder& folder, const Checkpoint& checkpoint) {
+  std::vector<std::int64_t> segments, records;
+  for (const auto& place : checkpoint.places) {
+    segments.push_back(place.segment);
+    records.push_back(place.record);
+  }
+  NamedTensors tensors = checkpoint.state;
+  tensors.emplace_back(kSegments, integers_tensor(segments));
+  tensors.emplace_back(kRecords, integers_tensor(records));
+  const fs::path state = folder.state_file(checkpoint.name);
+  write_safetensors(state, tensors,
+                    {{kVersionKey, std::to_string(kVersion)},
+                     {"update", std::to_string(checkpoint.update)},
+                     {"samples_seen", std::to_string(checkpoint.samples_seen)}});
+  const Json manifest = {{kVersionKey, kVersion},
+                         {"update", checkpoint.update},
+                         {"samples_seen", checkpoint.samples_seen},
+                         {"seconds", checkpoint.seconds},
+                         {"state",
+                          {{"file", state.filename().string()},
+                           {"bytes", fs::file_size(state)},
+                           {"checksum", checksum_text(file_checksum(state))}}},
+                         {"segments", std::set<std::int64_t>(segments.begin(), segments.end())}};
+  write_atomically(folder.manifest(checkpoint.name), manifest_text(manifest));
+}
+
+Checkpoint read_checkpoint(const RunFolder& folder, const std::string& name) {
+  try {
+    return read_whole(folder, name);
+  } catch (const UnknownVersion&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw DamagedCheckpoint(error.what());
+  }
+}
+
+void restore_checkpoint(const Checkpoint& checkpoint, Learner& learner, PictureLog& log) {
+  constexpr std::size_t kAtOnce = 1024;
+  learner.restore(checkpoint.state);
+  ReplayBuffer& buffer = learner.buffer();
+  const std::span<const Slot> live = buffer.live();
+  if (checkpoint.places.size() != live.size()) {
+    throw DamagedCheckpoint(cat(checkpoint.name, " is damaged: it has ", checkpoint.places.size(),
+                                " pictures for ", live.size(), " samples"));
+  }
+  for (std::size_t at = 0; at < live.size(); at += kAtOnce) {
+    const auto slots = live.subspan(at, std::min(kAtOnce, live.size() - at));
+    std::vector<std::uint64_t> arrivals;
+    for (const Slot slot : slots) arrivals.push_back(buffer.info(slot).arrival);
+    try {
+      const auto places = std::span(checkpoint.places).subspan(at, slots.size());
+      buffer.put_stored(slots, log.adopt(slots, arrivals, places));
+    } catch (const Error& error) {
+      throw DamagedCheckpoint(error.what());
+    }
+  }
+  // They are on disk already.
+  buffer.take_changed();
+}
+
+std::set<std::int64_t> checkpoint_segments(const RunFolder& folder, const std::string& name) {
+  return read_manifest(folder.manifest(name)).at("segments").get<std::set<std::int64_t>>();
+}
+
+std::int64_t checkpoint_version(const fs::path& state) {
+  try {
+    return parse_integer(read_safetensors(state).metadata.at(kVersionKey), kVersionKey);
+  } catch (const std::exception&) {
+    return 0;
+  }
 }
 
 std::shared_ptr<Objective> load_objective(const Config& config) {
   return make_simsiam(config.learner.model, config.learner.seed);
 }
 
-std::shared_ptr<Objective> load_objective(const Config& config,
-                                          const std::filesystem::path& checkpoint) {
+std::shared_ptr<Objective> load_objective(const Config& config, const fs::path& checkpoint) {
+  const fs::path manifest = fs::path(checkpoint).replace_extension(RunFolder::kManifestEnding);
+  if (fs::exists(manifest)) require_whole(checkpoint, read_manifest(manifest).at("state"));
   const auto file = read_safetensors(checkpoint);
-  const auto version = file.metadata.find("riffle_checkpoint");
-  if (version == file.metadata.end() || version->second != kVersion) {
+  const auto version = file.metadata.find(kVersionKey);
+  // Version 1 had the same names for the network, and neither manifest nor buffer.
+  if (version == file.metadata.end() || (version->second != "1" && version->second != "2")) {
     throw Error(cat(checkpoint.string(), " is no checkpoint of this version of riffle"));
   }
-  NamedTensors network;
-  for (const auto& [name, tensor] : file.tensors) {
-    if (name.starts_with(kNetwork))
-      network.emplace_back(name.substr(std::string_view(kNetwork).size()), tensor);
-  }
-  auto objective = load_objective(config);
+  Config without_init = config;
+  without_init.learner.model.init.clear();  // the checkpoint has the weights
+  auto objective = load_objective(without_init);
   try {
-    load_state(*objective, network);
+    load_state(*objective, find_part(file.tensors, kNetwork));
   } catch (const Error& error) {
     throw Error(cat(checkpoint.string(), ": ", error.what()));
   }

@@ -10,10 +10,13 @@ namespace riffle {
 
 void Config::describe(Fields& fields) {
   fields.add("stream.uri", stream, "where the pictures come from");
+  fields.add("stream.shapes", shapes,
+             "shapes around the stream, innermost first: clips:length=64,limit:samples=10000");
   fields.add("stream.size", learner.picture_size,
              "side of the stored pictures, px; 0: that of the views");
   fields.add("run.seed", learner.seed, "seed of everything random");
   fields.add("run.device", learner.device, "cpu or cuda");
+  fields.add("run.max_hours", max_hours, "hours after which the run stops, to be resumed; 0: none");
   learner.buffer.describe(fields);
   learner.augment.describe(fields);
   learner.model.describe(fields);
@@ -25,6 +28,9 @@ void Config::describe(Fields& fields) {
 void Config::validate() const {
   learner.train.validate();
   if (checkpoint.every < 0) throw Error("checkpoint.every must not be negative");
+  if (checkpoint.keep < 1) throw Error("checkpoint.keep must be at least 1");
+  if (max_hours < 0) throw Error("run.max_hours must not be negative");
+  if (metrics.dense < 0) throw Error("metrics.dense must not be negative");
   if (metrics.every < 1) throw Error("metrics.every must be at least 1");
   if (metrics.nearest_every < 0) throw Error("metrics.nearest_every must not be negative");
   if (learner.picture_size < 0) throw Error("stream.size must not be negative");

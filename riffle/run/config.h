@@ -12,29 +12,36 @@
 namespace riffle {
 
 struct CheckpointConfig {
-  std::int64_t every = 0;  // updates; 0: only at the end
+  std::int64_t every = 1000;  // updates; 0: only at the end
+  std::int64_t keep = 2;
 
   void describe(Fields& fields) {
     fields.add("checkpoint.every", every, "updates between checkpoints; 0: only at the end");
+    fields.add("checkpoint.keep", keep, "the newest checkpoints that are kept");
   }
 };
 
 struct MetricsConfig {
   std::int64_t every = 10;            // updates
   std::int64_t nearest_every = 1000;  // updates; compares all features in the buffer
+  std::int64_t dense = 4096;          // lines; see metrics.h
 
   void describe(Fields& fields) {
     fields.add("metrics.every", every, "updates between lines of metrics.jsonl");
     fields.add("metrics.nearest_every", nearest_every,
                "updates between lines that say how redundant the buffer is; 0: never");
+    fields.add("metrics.dense", dense,
+               "newest lines of metrics.jsonl that are all kept, older ones are thinned; 0: all");
   }
 };
 
 struct Config {
   std::string stream = "synthetic:";
+  std::string shapes;  // around the stream, see riffle/stream/shapes/shape.h
   LearnerConfig learner;
   CheckpointConfig checkpoint;
   MetricsConfig metrics;
+  double max_hours = 0;  // of one train or resume; 0: no limit
 
   void describe(Fields& fields);
   // Throws Error for values that make no sense, alone or together.

@@ -62,6 +62,20 @@ TEST_F(ConfigTest, WhatIsPrintedReadsBackTheSame) {
   EXPECT_EQ(again.build().stream, "folder:/a b: c?order=time");
 }
 
+TEST_F(ConfigTest, ShapesAreATextOrAList) {
+  const std::string shapes = "clips:length=64,size=32,limit:samples=9";
+  for (const std::string& text : {"stream.shapes: " + shapes,
+                                  std::string("stream:\n  shapes:\n    - clips:length=64,size=32\n"
+                                              "    - limit:samples=9\n")}) {
+    ConfigBuilder builder;
+    builder.read_yaml(yaml(text));
+    EXPECT_EQ(builder.build().shapes, shapes);
+    ConfigBuilder again;
+    again.read_yaml(yaml(config_yaml(builder.build())));
+    EXPECT_EQ(again.build().shapes, shapes);
+  }
+}
+
 TEST_F(ConfigTest, HelpNamesEveryKeyAndStillReadsBack) {
   const std::string printed = config_yaml(Config(), true);
   EXPECT_THAT(printed, HasSubstr("# updates per stream batch"));
@@ -114,9 +128,11 @@ TEST_F(ConfigTest, ARunFolderKeepsItsConfigurationAndIsNeverOverwritten) {
 TEST_F(ConfigTest, TheLatestCheckpointIsTheOneOfTheLargestUpdate) {
   const auto folder = RunFolder::create(folder_, ConfigBuilder().build());
   EXPECT_FALSE(folder.latest_checkpoint());
-  for (const std::int64_t update : {900, 10000, 1})
-    write_atomically(folder.checkpoint(update), "x");
-  EXPECT_EQ(folder.latest_checkpoint(), folder.checkpoint(10000));
+  write_atomically(folder.state_file(RunFolder::checkpoint_name(0, 20000)), "x");
+  for (const std::int64_t update : {900, 10000, 1}) {
+    write_atomically(folder.state_file(RunFolder::checkpoint_name(update, 7)), "x");
+  }
+  EXPECT_EQ(folder.latest_checkpoint(), folder.state_file("update-000010000"));
 }
 
 }  // namespace

@@ -1,21 +1,72 @@
 #include "riffle/run/metrics.h"
 
+#include <algorithm>
+#include <bit>
+#include <charconv>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
 
-#include "riffle/base/error.h"
 #include "riffle/base/text.h"
 
 namespace riffle {
+namespace {
 
-MetricsFile::MetricsFile(const std::filesystem::path& path)
-    : path_(path), out_(path, std::ios::app) {
-  if (!out_) throw Error(cat("cannot write ", path.string()), ErrorKind::failure);
+constexpr std::string_view kUpdate = "{\"update\":";
+
+// Of a line of the file; nothing when it is no such line.
+std::optional<std::int64_t> update_of(std::string_view line) {
+  std::int64_t update = 0;
+  if (!line.starts_with(kUpdate) || !line.ends_with('}')) return std::nullopt;
+  const auto parsed =
+      std::from_chars(line.data() + kUpdate.size(), line.data() + line.size(), update);
+  if (parsed.ec != std::errc()) return std::nullopt;
+  return update;
 }
 
-void MetricsFile::write(const std::vector<std::pair<std::string, double>>& values) {
-  nlohmann::ordered_json line;
+}  // namespace
+
+MetricsFile::MetricsFile(const std::filesystem::path& path, const MetricsFileOptions& options,
+                         std::int64_t last_update)
+    : path_(path), options_(options) {
+  if (std::filesystem::exists(path)) rewrite(last_update);
+  out_.emplace(path);
+}
+
+bool MetricsFile::kept(std::int64_t update, std::int64_t newest,
+                       const MetricsFileOptions& options) {
+  if (options.dense == 0) return true;
+  const std::int64_t line = update / options.every;
+  const std::int64_t age = newest / options.every - line;
+  const auto stride =
+      std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(1, age / options.dense)));
+  return static_cast<std::uint64_t>(line) % stride == 0;
+}
+
+void MetricsFile::rewrite(std::int64_t newest) {
+  // A resumed run thins no earlier than one that never stopped.
+  const std::int64_t a_pass = options_.every * options_.dense;
+  const std::int64_t thinned_at = a_pass > 0 ? newest / a_pass * a_pass : newest;
+  const std::string text = read_text(path_);
+  std::string kept_text;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    if (end == std::string::npos) break;
+    const auto line = std::string_view(text).substr(at, end - at);
+    const auto update = update_of(line);
+    if (update && *update <= newest && kept(*update, thinned_at, options_)) {
+      kept_text.append(line).push_back('\n');
+    }
+    at = end + 1;
+  }
+  if (kept_text == text) return;
+  write_atomically(path_, kept_text);
+  if (out_) out_.emplace(path_);
+}
+
+void MetricsFile::write(std::int64_t update,
+                        const std::vector<std::pair<std::string, double>>& values) {
+  nlohmann::ordered_json line = {{"update", update}};
   for (const auto& [name, value] : values) {
     if (!std::isfinite(value)) {
       line[name] = nullptr;
@@ -25,8 +76,8 @@ void MetricsFile::write(const std::vector<std::pair<std::string, double>>& value
       line[name] = value;
     }
   }
-  out_ << line.dump() + '\n' << std::flush;
-  if (!out_) throw Error(cat("cannot write ", path_.string()), ErrorKind::failure);
+  out_->append(line.dump() + '\n');
+  if (options_.dense > 0 && update / options_.every % options_.dense == 0) rewrite(update);
 }
 
 }  // namespace riffle

@@ -1,27 +1,47 @@
 // metrics.jsonl: one JSON object a line, in the order things happened.
+//
+// The file of a run of months stays small: the newest `dense` lines (and up to as many again) are
+// all there; of older ones only every 2nd, of those twice as old every 4th, and so on: about
+// `dense` lines for each doubling of the run. Which ones is a function of the updates' numbers
+// alone. The file is thinned once every `dense` lines, in one step.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "riffle/base/file.h"
+
 namespace riffle {
+
+struct MetricsFileOptions {
+  std::int64_t every = 1;  // updates between two lines
+  std::int64_t dense = 0;  // lines; 0: nothing is thinned
+};
 
 class MetricsFile {
  public:
-  // Appends to `path`. Throws Error when it cannot be opened.
-  explicit MetricsFile(const std::filesystem::path& path);
+  // Appends to `path`. What is there of updates after `last_update`, and an unfinished line, is cut
+  // off. Throws Error when it cannot be opened.
+  MetricsFile(const std::filesystem::path& path, const MetricsFileOptions& options,
+              std::int64_t last_update = 0);
 
-  // One line, handed to the system at once, so that a reader or a crash never meets half of it. A
-  // value that is not finite is written as null.
-  void write(const std::vector<std::pair<std::string, double>>& values);
+  // One line, handed to the system at once and as a whole. A value that is not finite is written as
+  // null. Throws Error when the disk does not take it; the file is as before then.
+  void write(std::int64_t update, const std::vector<std::pair<std::string, double>>& values);
+
+  // Whether the line of `update` is still there when `newest` is the newest.
+  static bool kept(std::int64_t update, std::int64_t newest, const MetricsFileOptions& options);
 
  private:
+  void rewrite(std::int64_t newest);
+
   std::filesystem::path path_;
-  std::ofstream out_;
+  MetricsFileOptions options_;
+  std::optional<AppendFile> out_;
 };
 
 }  // namespace riffle

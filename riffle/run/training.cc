@@ -1,14 +1,25 @@
 #include "riffle/run/training.h"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
 #include <chrono>
 #include <cmath>
+#include <memory>
+#include <optional>
+#include <thread>
 
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/run/checkpoint.h"
+#include "riffle/run/checkpointer.h"
 #include "riffle/run/metrics.h"
+#include "riffle/run/metrics_line.h"
 #include "riffle/run/run_folder.h"
+#include "riffle/run/stop_signals.h"
+#include "riffle/run/tensorboard.h"
 #include "riffle/stream/stream.h"
 
 namespace riffle {
@@ -16,85 +27,229 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::array<std::string_view, 6> kResumeKeys = {
+    "train.max_updates", "train.threads",   "run.max_hours",
+    "checkpoint.every",  "checkpoint.keep", "metrics.nearest_every"};
+
+constexpr double kFillCheckpointSeconds = 600;
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 std::string progress_line(const UpdateReport& report, const Config& config,
-                          const ReplayBuffer& buffer, double seconds) {
+                          const ReplayBuffer& buffer, double updates_per_s) {
   const auto& train = config.learner.train;
-  const double rate = static_cast<double>(report.update) / seconds;
-  return cat("update ", report.update, '/', train.max_updates, "  loss ", fixed(report.loss, 4),
-             "  std ", fixed(report.std, 3), "  ",
-             fixed(rate * static_cast<double>(train.batch), 0), " images/s  same-clip ",
-             fixed(100 * report.same_clip_pairs, 1), " %  buffer ", buffer.size(), '/',
-             buffer.capacity(), "  ",
-             duration_text(static_cast<double>(train.max_updates - report.update) / rate), " left");
+  const std::string end = train.max_updates > 0 ? cat('/', train.max_updates) : std::string();
+  std::string line =
+      cat("update ", report.update, end, "  loss ", fixed(report.loss, 4), "  std ",
+          fixed(report.std, 3), "  ", fixed(updates_per_s * static_cast<double>(train.batch), 0),
+          " images/s  same-clip ", fixed(100 * report.same_clip_pairs, 1), " %  buffer ",
+          buffer.size(), '/', buffer.capacity());
+  if (train.max_updates > 0) {
+    const auto left = static_cast<double>(train.max_updates - report.update) / updates_per_s;
+    line += cat("  ", duration_text(left), " left");
+  }
+  return line;
 }
 
-std::vector<std::pair<std::string, double>> metrics_line(const UpdateReport& report,
-                                                         const BufferStats& buffer,
-                                                         double seconds) {
-  std::vector<std::pair<std::string, double>> line = {
-      {"update", static_cast<double>(report.update)},
-      {"samples_seen", static_cast<double>(report.samples_seen)},
-      {"loss", report.loss},
-      {"std", report.std},
-      {"lr", report.lr},
-      {"same_clip_pairs", report.same_clip_pairs},
-      {"buffer_size", static_cast<double>(buffer.size)},
-      {"buffer_clips", static_cast<double>(buffer.distinct_clips)},
-      {"buffer_mean_age", buffer.mean_age},
-      {"buffer_max_age", static_cast<double>(buffer.max_age)},
-      {"buffer_mean_draws", buffer.mean_draws},
-      {"buffer_tracked_share", buffer.tracked_share}};
-  for (const auto& [reason, count] : buffer.evictions)
-    line.emplace_back("evicted_" + reason, static_cast<double>(count));
-  for (std::size_t i = 0; i < buffer.nearest.size(); ++i) {
-    line.emplace_back(cat("nearest_", 100 * i / (buffer.nearest.size() - 1), "%"),
-                      buffer.nearest[i]);
+// One train or resume, from a learner that is ready to one that has stopped.
+class Session {
+ public:
+  // `from`: the checkpoint that the learner and `log` stand at; null for a new run.
+  Session(const RunFolder& folder, const Config& config, Learner& learner, PictureLog log,
+          const Checkpoint* from)
+      : folder_(folder),
+        config_(config),
+        learner_(learner),
+        signals_([this](const char* why) { stop(why); }, 3600 * config.max_hours),
+        checkpointer_(folder, config.checkpoint.keep, learner, std::move(log),
+                      from != nullptr ? from->name : std::string()),
+        metrics_(folder.metrics(), {config.metrics.every, config.metrics.dense},
+                 from != nullptr ? from->update : 0),
+        events_(folder.tensorboard(), {config.metrics.every, config.metrics.dense},
+                from != nullptr ? from->update : 0),
+        seconds_before_(from != nullptr ? from->seconds : 0),
+        rates_(learner) {}
+
+  TrainingResult run() {
+    try {
+      learn();
+    } catch (const Error& error) {
+      finish_progress();
+      checkpointer_.wait();
+      const auto last = checkpointer_.status().last;
+      if (last.empty()) throw;
+      throw Error(
+          cat(error.what(), "; the last good checkpoint is ", folder_.state_file(last).string()),
+          error.kind());
+    }
+    finish_progress();
+    finish();
+    result_.updates = learner_.update();
+    result_.samples_seen = learner_.samples_seen();
+    result_.skipped = learner_.skipped();
+    result_.stopped = stopped_;
+    return result_;
   }
-  line.emplace_back("seconds", seconds);
-  return line;
+
+ private:
+  void stop(const char* why) {
+    log_info(cat(why, ": finishing this update and writing a checkpoint"));
+    stopped_ = true;
+    learner_.stop();
+  }
+
+  void learn() {
+    const std::int64_t every = config_.checkpoint.every;
+    // A slow stream may take hours to fill the buffer, and there are no updates to count yet.
+    auto last = Clock::now();
+    while (learner_.fill()) {
+      const bool due = seconds_since(last) > kFillCheckpointSeconds;
+      if (due) last = Clock::now();
+      keep(due, 0);
+    }
+
+    const auto start = Clock::now();
+    const std::int64_t before = learner_.update();
+    rates_.start();
+    while (const auto report = learner_.advance()) {
+      const double seconds = seconds_since(start);
+      const double updates_per_s = static_cast<double>(report->update - before) / seconds;
+      result_.loss = report->loss;
+      result_.images_per_s = updates_per_s * static_cast<double>(config_.learner.train.batch);
+      seconds_ = seconds_before_ + seconds;
+      if (report->update % config_.metrics.every == 0) write_metrics(*report);
+      show_progress(progress_line(*report, config_, learner_.buffer(), updates_per_s));
+      keep(every > 0 && report->update % every == 0, seconds_);
+    }
+  }
+
+  void keep(bool due, double seconds) {
+    if (config_.checkpoint.every == 0) return;
+    checkpointer_.keep_up();
+    checkpoint_due_ = checkpoint_due_ || due;
+    if (checkpoint_due_ && checkpointer_.begin(seconds)) checkpoint_due_ = false;
+  }
+
+  void write_metrics(const UpdateReport& report) {
+    const auto& metrics = config_.metrics;
+    const bool nearest = metrics.nearest_every > 0 && report.update % metrics.nearest_every == 0;
+    auto line = metrics_line(report, learner_.buffer().stats(nearest), learner_.skipped());
+    rates_.add(line, seconds_, checkpointer_.status());
+    try {
+      metrics_.write(report.update, line);
+      events_.write(report.update, line);
+    } catch (const Error& error) {
+      if (std::has_single_bit(++metrics_failures_)) {
+        log_warning(cat("metrics could not be written (", error.what(), "); training goes on"));
+      }
+    }
+  }
+
+  void finish() {
+    try {
+      checkpointer_.finish(seconds_);
+    } catch (const Error& error) {
+      const auto last = checkpointer_.status().last;
+      throw Error(cat("the checkpoint of update ", learner_.update(), " could not be written (",
+                      error.what(), "); the newest is ", last.empty() ? "none" : last,
+                      ". Make room and go on from there: riffle resume ", folder_.path().string()),
+                  ErrorKind::failure);
+    }
+  }
+
+  const RunFolder& folder_;
+  const Config& config_;
+  Learner& learner_;
+  std::atomic<bool> stopped_ = false;
+  const StopSignals signals_;
+  Checkpointer checkpointer_;
+  MetricsFile metrics_;
+  EventFile events_;
+  const double seconds_before_;
+  double seconds_ = seconds_before_;
+  Rates rates_;
+  bool checkpoint_due_ = false;
+  std::uint64_t metrics_failures_ = 0;
+  TrainingResult result_;
+};
+
+PictureLog picture_log(const RunFolder& folder, const Learner& learner) {
+  return {folder.checkpoints(), learner.buffer().slots(), learner.buffer().stored_bytes()};
+}
+
+TrainingResult begin(const RunFolder& folder, const Config& config, Learner& learner) {
+  log_info(cat("run ", folder.path().string(), ": filling a buffer of ",
+               learner.buffer().capacity(), " from ", config.stream));
+  return Session(folder, config, learner, picture_log(folder, learner), nullptr).run();
+}
+
+void require_resume_keys(const std::vector<std::string>& assignments) {
+  for (const auto& assignment : assignments) {
+    const std::string key = assignment.substr(0, assignment.find('='));
+    if (std::ranges::find(kResumeKeys, key) != kResumeKeys.end()) continue;
+    const std::vector<std::string> valid(kResumeKeys.begin(), kResumeKeys.end());
+    throw Error(cat(key, " cannot change within a run; only ", join(valid, ", "), " can"));
+  }
 }
 
 }  // namespace
 
-TrainingResult train(const Config& config, const std::filesystem::path& path) {
+TrainingResult train(Config config, const std::filesystem::path& path) {
   RunFolder::require_free(path);
-  const auto stream = open_stream(config.stream);
+  // The count is a part of the run, so that it goes on the same on another machine.
+  auto& threads = config.learner.train.threads;
+  if (threads == 0) threads = std::max<std::int64_t>(1, std::thread::hardware_concurrency());
+  const auto stream = open_stream(config.stream, config.shapes);
   Learner learner(config.learner, *stream);
-  const auto folder = RunFolder::create(path, config);
-  MetricsFile metrics(folder.metrics());
-  TrainingResult result;
+  const auto lock = RunFolder::lock(path);
+  return begin(RunFolder::create(path, config), config, learner);
+}
 
-  log_info(cat("run ", folder.path().string(), ": filling a buffer of ",
-               learner.buffer().capacity(), " from ", config.stream));
-  Clock::time_point start;  // of training, when the buffer is full
-  while (const auto report = learner.advance()) {
-    if (report->update == 1) start = Clock::now();
-    const double seconds = seconds_since(start);
-    result.updates = report->update;
-    result.samples_seen = report->samples_seen;
-    result.loss = report->loss;
-    if (report->update % config.metrics.every == 0) {
-      const bool nearest =
-          config.metrics.nearest_every > 0 && report->update % config.metrics.nearest_every == 0;
-      metrics.write(metrics_line(*report, learner.buffer().stats(nearest), seconds));
+TrainingResult resume(const std::filesystem::path& path,
+                      const std::vector<std::string>& assignments) {
+  require_resume_keys(assignments);
+  const auto folder = RunFolder::open(path);
+  const Config config = folder.config(assignments);
+  const auto lock = RunFolder::lock(path);
+  remove_temporary_files(folder.path());
+  remove_temporary_files(folder.checkpoints());
+
+  std::vector<std::string> damaged;
+  auto names = folder.checkpoint_names();
+  while (true) {
+    const auto stream = open_stream(config.stream, config.shapes);
+    LearnerConfig learner_config = config.learner;
+    if (!names.empty()) learner_config.model.init.clear();  // a checkpoint has the weights
+    Learner learner(learner_config, *stream);
+    if (names.empty()) {
+      if (!damaged.empty()) throw Error(cat("no checkpoint of ", path.string(), " is whole"));
+      const auto state = folder.latest_checkpoint();
+      if (state && checkpoint_version(*state) == 1) {
+        throw Error(cat(state->string(), " is of version 1, without the buffer: it can be probed, ",
+                        "but not resumed"));
+      }
+      log_info(cat(path.string(), " has no checkpoint yet: it begins anew"));
+      if (!assignments.empty()) folder.write_config(config);
+      return begin(folder, config, learner);
     }
-    if (seconds > 0 && report->update > 1) {
-      result.images_per_s =
-          static_cast<double>((report->update - 1) * config.learner.train.batch) / seconds;
-      show_progress(progress_line(*report, config, learner.buffer(), seconds));
-    }
-    if (config.checkpoint.every > 0 && report->update % config.checkpoint.every == 0) {
-      save_checkpoint(folder.checkpoint(report->update), learner, report->update);
+    try {
+      auto log = picture_log(folder, learner);
+      Checkpoint checkpoint = read_checkpoint(folder, names.back());
+      restore_checkpoint(checkpoint, learner, log);
+      checkpoint.state.clear();
+      for (const auto& name : damaged) folder.set_aside(name);
+      if (!assignments.empty()) folder.write_config(config);
+      log_info(cat("run ", path.string(), " goes on after update ", checkpoint.update));
+      return Session(folder, config, learner, std::move(log), &checkpoint).run();
+    } catch (const DamagedCheckpoint& error) {
+      log_warning(cat("checkpoint ", names.back(), " cannot be used: ", error.what(),
+                      names.size() > 1 ? cat("; going back to ", names[names.size() - 2]) : ""));
+      damaged.push_back(names.back());
+      names.pop_back();
     }
   }
-  finish_progress();
-  save_checkpoint(folder.checkpoint(result.updates), learner, result.updates);
-  result.skipped = stream->skipped();
-  return result;
 }
 
 }  // namespace riffle

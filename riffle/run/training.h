@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "riffle/run/config.h"
 
@@ -14,14 +16,24 @@ namespace riffle {
 struct TrainingResult {
   std::int64_t updates = 0;
   std::int64_t samples_seen = 0;
-  double loss = 0;  // of the last update
+  double loss = std::numeric_limits<double>::quiet_NaN();  // of the last update; NaN: none was made
   double images_per_s = 0;
   std::map<std::string, std::int64_t> skipped;
+  bool stopped = false;  // by a signal or run.max_hours: there is more to learn
 };
 
 // Makes the run folder `path` and trains until the stream ends or max_updates is reached; leaves a
 // checkpoint at the end. Nothing is made for a run that cannot begin: bad configuration, a stream
 // that does not open, a folder that holds a run.
-TrainingResult train(const Config& config, const std::filesystem::path& path);
+//
+// While it runs, SIGINT or SIGTERM finish the update and write a checkpoint; a second one ends the
+// process at once. Throws Error when training cannot go on, naming the last good checkpoint.
+TrainingResult train(Config config, const std::filesystem::path& path);
+
+// Goes on with the run in `path` from its newest whole checkpoint, or from the beginning when it
+// has none yet. `assignments` ("key=value") change keys that do not change what was learned so far
+// (see kResumeKeys in training.cc); the run's config.yaml has them from then on.
+TrainingResult resume(const std::filesystem::path& path,
+                      const std::vector<std::string>& assignments = {});
 
 }  // namespace riffle

@@ -46,7 +46,7 @@ std::vector<Picture> pick_pictures(const ReplayBuffer& buffer, std::size_t count
 RunOutcome run_mode(const Config& config, const ComparisonPlan& plan,
                     std::atomic<std::int64_t>& updates_done) {
   const auto start = Clock::now();
-  const auto stream = open_stream(config.stream);
+  const auto stream = open_stream(config.stream, config.shapes);
   Learner learner(config.learner, *stream);
   const std::int64_t every =
       std::max<std::int64_t>(1, config.learner.train.max_updates / kCurvePoints);

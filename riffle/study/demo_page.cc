@@ -102,7 +102,7 @@ PictureFigure sheet(const std::string& title, const std::vector<Picture>& pictur
 // Every 16th frame of the stream: two rows for each of the first clips.
 PictureFigure stream_sheet(const ComparisonPlan& plan) {
   const auto& mode = plan.modes.front();
-  const auto stream = open_stream(mode.config.stream);
+  const auto stream = open_stream(mode.config.stream, mode.config.shapes);
   std::vector<Picture> pictures;
   constexpr int kEvery = 16;
   while (pictures.size() < 4 * kColumns) {

@@ -1,8 +1,7 @@
 #include "riffle/train/learner.h"
 
+#include <atomic>
 #include <cmath>
-#include <cstring>
-#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -11,7 +10,6 @@
 #include "riffle/base/error.h"
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
-#include "riffle/image/resize.h"
 #include "riffle/stream/pairs.h"
 #include "riffle/train/schedule.h"
 #include "riffle/train/updater.h"
@@ -19,19 +17,16 @@
 namespace riffle {
 namespace {
 
-// The pictures of a batch side by side: [batch, side, side, 3].
-Pictures stack_pictures(const std::vector<Sample>& batch, std::int64_t side) {
-  auto stacked =
-      torch::empty({static_cast<std::int64_t>(batch.size()), side, side, 3}, torch::kUInt8);
-  auto* out = stacked.data_ptr<std::uint8_t>();
-  for (const auto& sample : batch) {
-    std::memcpy(out, sample.picture.rgb.data(), sample.picture.rgb.size());
-    out += sample.picture.rgb.size();
-  }
-  std::vector<std::int64_t> places(batch.size());
-  std::iota(places.begin(), places.end(), 0);
-  return {stacked, places};
-}
+constexpr const char* kNetwork = "network.";
+constexpr const char* kMomentum = "momentum.";
+constexpr const char* kBuffer = "buffer.";
+constexpr const char* kCounts = "learner.counts";
+constexpr const char* kSkippedReasons = "learner.skipped_reasons";
+constexpr const char* kSkippedCounts = "learner.skipped_counts";
+constexpr const char* kPosition = "stream.position";
+
+// Stream batches read ahead. More would only help a source whose batches take unequal time.
+constexpr std::size_t kAhead = 3;
 
 BufferConfig buffer_config(const LearnerConfig& config) {
   BufferConfig buffer = config.buffer;
@@ -43,6 +38,7 @@ UpdaterConfig updater_config(const LearnerConfig& config) {
   return {.model = config.model,
           .augment = config.augment,
           .train = config.train,
+          .picture_size = config.stored_size(),
           .seed = config.seed,
           .device = config.device};
 }
@@ -56,7 +52,10 @@ struct Learner::State {
         updater(make_updater(updater_config(config))),
         buffer(buffer_config(config), config.train.batch, static_cast<int>(config.stored_size()),
                updater->objective().feature_dim(), config.seed, open_device(config.device)),
-        schedule(config.train) {}
+        schedule(config.train),
+        position(source.position()),
+        skipped_before(source.skipped()),
+        intake(source, config.train.batch, static_cast<int>(config.stored_size()), kAhead) {}
 
   const LearnerConfig config;
   Stream& stream;
@@ -68,6 +67,12 @@ struct Learner::State {
   std::int64_t updates_due = 0;  // still to be made on the last stream batch
   std::int64_t batches_taken = 0;
   std::int64_t samples_seen = 0;
+  std::string position;  // of the stream behind the last batch taken
+  std::map<std::string, std::int64_t> skipped;
+  std::map<std::string, std::int64_t> skipped_before;  // by the stream's own count, before it began
+  std::atomic<bool> stopped = false;
+  // Last, so that its thread ends before anything else goes.
+  Intake intake;
 
   bool features_on_arrival() const {
     return config.buffer.policy == PolicyKind::minred &&
@@ -85,6 +90,9 @@ struct Learner::State {
 Learner::Learner(const LearnerConfig& config, Stream& stream) {
   config.train.validate();
   config.buffer.validate();
+  if (config.train.clock == ClockKind::live && config.buffer.policy == PolicyKind::none) {
+    throw Error("train.clock=live needs a buffer: without one each update waits for its batch");
+  }
   at::set_num_threads(config.train.threads > 0
                           ? static_cast<int>(config.train.threads)
                           : static_cast<int>(std::thread::hardware_concurrency()));
@@ -93,41 +101,60 @@ Learner::Learner(const LearnerConfig& config, Stream& stream) {
 
 Learner::~Learner() = default;
 
-bool Learner::take_stream_batch() {
+void Learner::insert(StreamBatch batch) {
   State& s = *state_;
-  std::vector<Sample> batch;
-  batch.reserve(static_cast<std::size_t>(s.config.train.batch));
-  while (static_cast<std::int64_t>(batch.size()) < s.config.train.batch) {
-    auto sample = s.stream.next();
-    if (!sample) return false;  // less than a batch is left: the end
-    sample->picture =
-        fit_square(std::move(sample->picture), static_cast<int>(s.config.stored_size()));
-    batch.push_back(std::move(*sample));
-  }
-  torch::Tensor features;
-  if (s.features_on_arrival()) {
-    features =
-        s.updater->arrival_features(stack_pictures(batch, s.config.stored_size()), s.batches_taken);
-  }
-  s.buffer.insert(batch, features);
+  s.buffer.insert(batch.samples, [&](const Pictures& pictures) {
+    return s.features_on_arrival() ? s.updater->arrival_features(pictures, s.batches_taken)
+                                   : torch::Tensor();
+  });
   s.samples_seen += s.config.train.batch;
   ++s.batches_taken;
-  return true;
+  s.position = std::move(batch.position);
+  for (const auto& [reason, count] : batch.skipped) {
+    const auto before = s.skipped_before.find(reason);
+    const std::int64_t counted = before == s.skipped_before.end() ? 0 : before->second;
+    s.skipped[reason] += count - counted;
+  }
+  s.skipped_before = std::move(batch.skipped);
+  if (s.buffer.full()) s.updates_due = s.config.updates_per_batch();
+}
+
+bool Learner::take_stream_batch() {
+  auto batch = state_->intake.take();
+  if (batch) insert(std::move(*batch));
+  return batch.has_value();
+}
+
+bool Learner::fill() { return !state_->buffer.full() && take_stream_batch(); }
+
+void Learner::take_due() {
+  State& s = *state_;
+  while (fill()) {
+  }
+  if (!s.buffer.full()) return;
+  if (s.config.train.clock == ClockKind::lockstep) {
+    if (s.updates_due == 0) take_stream_batch();
+    return;
+  }
+  auto arrived = s.intake.take_arrived();
+  s.updates_due = arrived.empty() && s.intake.ended() ? 0 : 1;
+  for (auto& batch : arrived) insert(std::move(batch));
 }
 
 std::optional<UpdateReport> Learner::advance() {
   State& s = *state_;
-  if (s.update >= s.config.train.max_updates) return std::nullopt;
-  if (s.updates_due == 0) {
-    do {
-      if (take_stream_batch()) continue;
-      if (s.update > 0) return std::nullopt;
-      throw Error(cat("the stream ended after ", s.samples_seen, " samples, before the buffer of ",
-                      s.buffer.capacity(),
-                      " was full; give a smaller --capacity or a longer stream"));
-    } while (!s.buffer.full());
-    s.updates_due = s.config.updates_per_batch();
+  if (s.stopped) return std::nullopt;
+  if (s.config.train.max_updates > 0 && s.update >= s.config.train.max_updates) return std::nullopt;
+  take_due();
+  if (!s.buffer.full()) {
+    if (s.stopped) return std::nullopt;
+    throw Error(cat("the stream ended after ", s.samples_seen, " samples, before the buffer of ",
+                    s.buffer.capacity(),
+                    " was full; give a smaller --capacity or a longer stream"));
   }
+  // Otherwise the update is made even when stop() came meanwhile: what entered the buffer belongs
+  // to the state after it.
+  if (s.updates_due == 0) return std::nullopt;  // the stream has ended
 
   Random random(s.config.seed, Purpose("draw"), static_cast<std::uint64_t>(s.update));
   const Draw draw = s.buffer.sample(s.config.train.batch, random);
@@ -152,10 +179,60 @@ std::optional<UpdateReport> Learner::advance() {
   return report;
 }
 
-Objective& Learner::objective() { return state_->updater->objective(); }
-const ReplayBuffer& Learner::buffer() const { return state_->buffer; }
-std::int64_t Learner::samples_seen() const { return state_->samples_seen; }
+void Learner::stop() {
+  state_->stopped = true;
+  state_->intake.stop();
+}
 
-LearnerWeights Learner::weights() { return {save_state(objective()), state_->updater->momenta()}; }
+Objective& Learner::objective() { return state_->updater->objective(); }
+ReplayBuffer& Learner::buffer() { return state_->buffer; }
+const ReplayBuffer& Learner::buffer() const { return state_->buffer; }
+std::int64_t Learner::update() const { return state_->update; }
+std::int64_t Learner::batches_taken() const { return state_->batches_taken; }
+std::int64_t Learner::samples_seen() const { return state_->samples_seen; }
+const std::map<std::string, std::int64_t>& Learner::skipped() const { return state_->skipped; }
+Intake::Waits Learner::waits() const { return state_->intake.waits(); }
+
+NamedTensors Learner::save() {
+  State& s = *state_;
+  NamedTensors state;
+  add_part(state, kNetwork, save_state(objective()));
+  add_part(state, kMomentum, s.updater->momenta());
+  add_part(state, kBuffer, s.buffer.save());
+  const auto add = [&state](const char* name, const std::vector<std::int64_t>& values) {
+    state.emplace_back(name, integers_tensor(values));
+  };
+  add(kCounts, {s.update, s.updates_due, s.batches_taken, s.samples_seen});
+  add_texts(state, kPosition, std::vector{s.position});
+  std::vector<std::string> reasons;
+  std::vector<std::int64_t> skipped;
+  for (const auto& [reason, count] : s.skipped) {
+    reasons.push_back(reason);
+    skipped.push_back(count);
+  }
+  add_texts(state, kSkippedReasons, reasons);
+  add(kSkippedCounts, skipped);
+  return state;
+}
+
+void Learner::restore(const NamedTensors& state) {
+  State& s = *state_;
+  const auto counts = find_integers(state, kCounts, 4);
+  load_state(objective(), find_part(state, kNetwork));
+  s.updater->load_momenta(find_part(state, kMomentum));
+  s.buffer.restore(find_part(state, kBuffer));
+  s.update = counts[0];
+  s.updates_due = counts[1];
+  s.batches_taken = counts[2];
+  s.samples_seen = counts[3];
+  s.skipped.clear();
+  const auto skipped = find_integers(state, kSkippedCounts);
+  const auto reasons =
+      find_texts(state, kSkippedReasons, static_cast<std::int64_t>(skipped.size()));
+  for (std::size_t i = 0; i < reasons.size(); ++i) s.skipped[reasons[i]] = skipped[i];
+  s.position = find_texts(state, kPosition, 1).front();
+  s.stream.seek(s.position);
+  s.skipped_before = s.stream.skipped();
+}
 
 }  // namespace riffle

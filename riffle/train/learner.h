@@ -1,9 +1,12 @@
 // The learner: takes batches from a stream, keeps what the buffer keeps, and trains on draws from
-// it.
+// it. Training starts once the buffer is full.
 //
-// Lockstep: training starts once the buffer is full; then each stream batch is followed by K
-// updates. Everything is a function of the configuration, the seed and the stream. Used by one
-// thread.
+// Lockstep (train.clock): each stream batch is followed by K updates. Everything is a function of
+// the configuration, the seed and the stream. Live: before an update, the batches that arrived
+// meanwhile enter the buffer; an update never waits for one.
+//
+// Used by one thread, stop() apart. The stream is read ahead by a thread of the learner (see
+// intake.h) and belongs to it from the first batch on.
 //
 //   auto stream = open_stream("synthetic:?frames=64");
 //   Learner learner(config, *stream);
@@ -24,6 +27,7 @@
 #include "riffle/model/objective.h"
 #include "riffle/model/state.h"
 #include "riffle/stream/stream.h"
+#include "riffle/train/intake.h"
 #include "riffle/train/train_config.h"
 
 namespace riffle {
@@ -54,30 +58,48 @@ struct UpdateReport {
   double same_clip_pairs = 0;  // share of the batch's pairs that come from one clip
 };
 
-// What was learned so far: copies on the CPU, by name.
-struct LearnerWeights {
-  NamedTensors network;
-  NamedTensors momenta;  // of the optimiser, by the parameters' names
-};
-
 class Learner {
  public:
   // `stream` must outlive this. Throws Error for a configuration that cannot work.
   Learner(const LearnerConfig& config, Stream& stream);
   ~Learner();
 
+  // Takes one batch from the stream while the buffer is not full yet; false when it is, or when the
+  // stream ended or was stopped. For those who want to see the buffer fill: advance() fills it too.
+  bool fill();
+
   // Makes one update, first taking from the stream what is due. Nothing when the stream has ended
-  // or max_updates is reached. Throws Error when the loss is no longer finite, naming the update.
+  // or was stopped, or max_updates is reached. Throws Error when the loss is no longer finite,
+  // naming the update, and what the stream throws.
   std::optional<UpdateReport> advance();
 
-  Objective& objective();
-  const ReplayBuffer& buffer() const;
-  std::int64_t samples_seen() const;
+  // Ends the wait for the stream; advance() gives nothing from then on. Safe from any thread.
+  void stop();
 
-  LearnerWeights weights();
+  Objective& objective();
+  ReplayBuffer& buffer();
+  const ReplayBuffer& buffer() const;
+  std::int64_t update() const;  // how many were made
+  std::int64_t batches_taken() const;
+  std::int64_t samples_seen() const;
+  // What the stream could not use, by reason, until the last batch taken.
+  const std::map<std::string, std::int64_t>& skipped() const;
+  Intake::Waits waits() const;
+
+  // All that a learner needs to go on as if nothing had happened, but for the buffer's pictures;
+  // copies on the CPU: "network." with the names of parameters and statistics, "momentum." with
+  // those of parameters, "buffer." (ReplayBuffer::save), "learner.", and "stream." with the
+  // position behind the last batch that entered the buffer: what was read ahead is read again.
+  NamedTensors save();
+  // Before the first batch; seeks the stream. The pictures of the buffer's live slots must be put
+  // after this (replay_buffer.h). Throws Error when the state is of another configuration; the
+  // learner must not be used after that.
+  void restore(const NamedTensors& state);
 
  private:
   bool take_stream_batch();
+  void insert(StreamBatch batch);
+  void take_due();
 
   struct State;
   std::unique_ptr<State> state_;

@@ -130,6 +130,74 @@ TEST(Learner, ALossThatIsNoLongerFiniteStopsTheRunNamingTheUpdate) {
   }
 }
 
+TEST_P(LearnerPolicies, RestoredInAnotherLearnerGoesOnTheSame) {
+  const auto config = tiny(GetParam());
+  const auto stream = open_stream(kStream);
+  Learner whole(config, *stream);
+  for (const int until : {0, 1, 4, 9}) {
+    while (whole.update() < until) whole.advance();
+    const auto state = whole.save();
+    const auto again = open_stream(kStream);
+    Learner restored(config, *again);
+    restored.restore(state);
+    const std::vector<Slot> live = whole.buffer().live();
+    restored.buffer().put_stored(live, whole.buffer().stored(live));
+    EXPECT_EQ(restored.samples_seen(), whole.samples_seen());
+    // One update of each; the whole run goes on from there.
+    const auto mine = restored.advance();
+    const auto its = whole.advance();
+    ASSERT_TRUE(mine && its);
+    EXPECT_EQ(mine->loss, its->loss) << "after update " << until;
+    EXPECT_EQ(mine->update, its->update);
+    EXPECT_EQ(mine->samples_seen, its->samples_seen);
+  }
+}
+
+TEST(Learner, AStateOfAnotherNetworkIsRefused) {
+  auto config = tiny(PolicyKind::fifo);
+  const auto stream = open_stream(kStream);
+  Learner learner(config, *stream);
+  const auto state = learner.save();
+  config.model.width = 8;
+  const auto other_stream = open_stream(kStream);
+  Learner other(config, *other_stream);
+  EXPECT_THROW(other.restore(state), Error);
+}
+
+TEST(Learner, FillTakesABatchAtATimeUntilTheBufferIsFull) {
+  const auto stream = open_stream(kStream);
+  Learner learner(tiny(PolicyKind::fifo), *stream);
+  int batches = 0;
+  while (learner.fill()) EXPECT_EQ(learner.batches_taken(), ++batches);
+  EXPECT_EQ(batches, 4);
+  EXPECT_EQ(learner.advance()->samples_seen, 32);
+}
+
+TEST(Learner, AStoppedLearnerMakesNoFurtherUpdate) {
+  const auto stream = open_stream(kStream);
+  Learner learner(tiny(PolicyKind::fifo), *stream);
+  ASSERT_TRUE(learner.advance());
+  learner.stop();
+  EXPECT_FALSE(learner.advance());
+  EXPECT_EQ(learner.update(), 1);
+}
+
+TEST(Learner, ARunWithoutAnEndNeedsARateWithoutOne) {
+  auto config = tiny(PolicyKind::fifo);
+  config.train.max_updates = 0;
+  try {
+    run(config, kStream);
+    FAIL() << "should have thrown";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("train.schedule=constant"));
+  }
+  config.train.schedule = ScheduleKind::constant;
+  const auto stream = open_stream(kStream);
+  Learner learner(config, *stream);
+  while (learner.advance()->update < 20) {
+  }
+}
+
 TEST(Learner, AnUnknownDeviceIsRefused) {
   auto config = tiny(PolicyKind::fifo);
   config.device = "gpu";

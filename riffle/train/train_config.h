@@ -30,7 +30,7 @@ struct TrainConfig {
   bool fixed_predictor_lr = false;  // SimSiam's option: the predictor's lr stays constant
   std::int64_t warm_features = 50;  // updates before features on arrival are trusted
   Precision precision = Precision::best;
-  std::int64_t threads = 0;         // 0: one per core. Sums, and so the last bits, depend on it
+  std::int64_t threads = 0;  // 0: one per core. Sums, and so the last bits, depend on it
 
   void describe(Fields& fields);
   // Throws Error naming the key whose value makes no sense.

@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "apps/riffle/commands.h"
+#include <nlohmann/json.hpp>
+
+#include "riffle/base/csv.h"
+#include "riffle/base/error.h"
+#include "riffle/base/file.h"
+#include "riffle/base/log.h"
+#include "riffle/base/text.h"
+#include "riffle/image/codec.h"
+#include "riffle/run/saved_buffer.h"
+#include "riffle/study/buffer_page.h"
+#include "riffle/train/updater.h"
+
+namespace riffle {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kQuality = 95;  // of exported JPEGs
+
+struct BufferOptions {
+  std::string run;
+  std::string checkpoint;
+  std::string out;
+  std::string folder;
+  std::string order = "least-redundant";
+  std::size_t count = 0;
+  std::size_t shown = 48;
+  std::string device;
+  bool json = false;
+};
+
+std::vector<std::size_t> export_order(const SavedBuffer& buffer, const BufferOptions& options) {
+  std::vector<std::size_t> order(buffer.samples().size());
+  std::iota(order.begin(), order.end(), 0u);
+  if (options.order == "newest") std::ranges::reverse(order);
+  if (options.order == "least-redundant") {
+    const auto known = by_redundancy(buffer);
+    order.assign(known.rbegin(), known.rend());
+  }
+  if (options.count > 0) order.resize(std::min(order.size(), options.count));
+  return order;
+}
+
+// The pictures as JPEG files in order, and index.csv. Gives how many.
+std::size_t export_pictures(SavedBuffer& buffer, const BufferOptions& options) {
+  constexpr std::size_t kAtOnce = 256;
+  const auto order = export_order(buffer, options);
+  std::string index = "file,index,arrival,clip,label,draws,nearest\n";
+  for (std::size_t begin = 0; begin < order.size(); begin += kAtOnce) {
+    const auto part = std::span(order).subspan(begin, std::min(kAtOnce, order.size() - begin));
+    const auto pictures = buffer.pictures(part);
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      const KeptSample& sample = buffer.samples()[part[i]];
+      const std::string digits = std::to_string(begin + i);
+      const std::string name =
+          std::string(digits.size() < 7 ? 7 - digits.size() : 0, '0') + digits + ".jpg";
+      write_atomically(fs::path(options.folder) / name, encode_jpeg(pictures[i], kQuality));
+      index += cat(name, ',', sample.info.index, ',', sample.info.arrival, ',',
+                   sample.info.clip == kNoClip ? std::string() : cat(sample.info.clip), ',',
+                   csv_field(sample.info.label), ',', sample.info.draws, ',',
+                   std::isfinite(sample.nearest) ? cat(sample.nearest) : std::string(), '\n');
+    }
+    show_progress(cat("exported ", begin + part.size(), " of ", order.size(), " pictures"));
+  }
+  finish_progress();
+  write_atomically(fs::path(options.folder) / "index.csv", index);
+  return order.size();
+}
+
+nlohmann::ordered_json summary(const SavedBuffer& buffer) {
+  std::set<std::int64_t> clips;
+  std::map<std::string, std::int64_t> labels;
+  for (const auto& sample : buffer.samples()) {
+    if (sample.info.clip != kNoClip) clips.insert(sample.info.clip);
+    if (!sample.info.label.empty()) ++labels[sample.info.label];
+  }
+  nlohmann::ordered_json result = {{"checkpoint", buffer.checkpoint()},
+                                   {"samples", buffer.samples().size()},
+                                   {"samples_seen", buffer.samples_seen()},
+                                   {"clips", clips.size()},
+                                   {"labels", labels},
+                                   {"nearest", nullptr}};
+  const auto order = by_redundancy(buffer);
+  if (order.empty()) return result;
+  const auto quantile = [&](double share) {
+    return buffer
+        .samples()[order[static_cast<std::size_t>(share * static_cast<double>(order.size() - 1))]]
+        .nearest;
+  };
+  result["nearest"] = {{"samples", order.size()}, {"0%", quantile(0)},     {"25%", quantile(0.25)},
+                       {"50%", quantile(0.5)},    {"75%", quantile(0.75)}, {"100%", quantile(1)}};
+  return result;
+}
+
+void print(const nlohmann::ordered_json& result) {
+  const auto line = [](const std::string& name, const std::string& value) {
+    std::cout << name << std::string(18 - name.size(), ' ') << value << '\n';
+  };
+  line("checkpoint", result["checkpoint"]);
+  line("samples", cat(result["samples"], " of ", result["samples_seen"], " seen"));
+  line("clips", cat(result["clips"]));
+  line("labels", cat(result["labels"].size()));
+  if (!result["nearest"].is_null()) {
+    const auto value = [&](const char* key) { return fixed(result["nearest"][key], 4); };
+    line("nearest distance", cat("least ", value("0%"), ", median ", value("50%"), ", most ",
+                                 value("100%"), " (of ", result["nearest"]["samples"], ")"));
+  }
+  line("page", result["page"]);
+  if (result.contains("exported")) {
+    line("pictures", cat(result["exported"], " in ", result["folder"].get<std::string>()));
+  }
+}
+
+void run_buffer(const BufferOptions& options) {
+  const auto folder = RunFolder::open(options.run);
+  if (!options.folder.empty() && fs::exists(fs::path(options.folder) / "index.csv")) {
+    throw Error(cat(options.folder, " holds an export already; give another folder"));
+  }
+  SavedBuffer buffer(folder, options.checkpoint);
+  const auto& device = options.device.empty() ? buffer.config().learner.device : options.device;
+  buffer.measure_nearest(open_device(device));
+  const fs::path page = options.out.empty() ? folder.path() / "buffer.html" : fs::path(options.out);
+  const std::string name = fs::weakly_canonical(folder.path()).filename().string();
+  write_atomically(page, buffer_page(buffer, name, options.shown));
+  auto result = summary(buffer);
+  result["page"] = page.string();
+  if (!options.folder.empty()) {
+    result["exported"] = export_pictures(buffer, options);
+    result["folder"] = options.folder;
+  }
+  if (options.json) {
+    std::cout << result.dump() << '\n';
+  } else {
+    print(result);
+  }
+}
+
+}  // namespace
+
+void add_buffer_command(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("buffer", "Look at what a run's buffer holds, and take the pictures out");
+  const auto options = std::make_shared<BufferOptions>();
+  command->add_option("RUN", options->run, "Run folder")->required();
+  command
+      ->add_option("--checkpoint", options->checkpoint,
+                   "Name of a checkpoint, such as update-000000200; the newest without")
+      ->option_text("NAME");
+  command->add_option("--out", options->out, "Where to write the page; RUN/buffer.html without")
+      ->option_text("FILE");
+  command->add_option("--shown", options->shown, "Pictures on each contact sheet")
+      ->check(CLI::Range(1, 10000))
+      ->option_text("N [48]");
+  command
+      ->add_option("--export", options->folder,
+                   "Write the pictures as JPEG files into this folder, with an index.csv")
+      ->option_text("DIR");
+  command->add_option("--count", options->count, "Export at most so many; 0: all")
+      ->option_text("N [0]");
+  command
+      ->add_option(
+          "--order", options->order,
+          "Which come first: least-redundant (only those with a feature), newest or oldest")
+      ->check(CLI::IsMember({"least-redundant", "newest", "oldest"}))
+      ->option_text("ORDER [least-redundant]");
+  command
+      ->add_option("--device", options->device, "cpu or cuda, to compare; that of the run without")
+      ->option_text("NAME");
+  command->add_flag("--json", options->json, "Print the result as one JSON object");
+  command->footer(
+      "Example, a short run, and the hundred pictures of its buffer that are like no other:\n"
+      "  riffle train --run runs/first --size 32 --stem small --width 16 --capacity 256 \\\n"
+      "               --batch 32 --max-updates 20\n"
+      "  riffle buffer runs/first --export kept --count 100");
+  command->callback([options] { run_buffer(*options); });
+}
+
+}  // namespace riffle

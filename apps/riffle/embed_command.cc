@@ -1,0 +1,113 @@
+#include <chrono>
+#include <iostream>
+
+#include "apps/riffle/commands.h"
+#include <nlohmann/json.hpp>
+
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+#include "riffle/eval/embedding.h"
+#include "riffle/eval/feature_file.h"
+#include "riffle/run/model_source.h"
+#include "riffle/stream/stream.h"
+#include "riffle/train/updater.h"
+
+namespace riffle {
+namespace {
+
+struct EmbedOptions {
+  std::string run;
+  std::string input;
+  std::string shapes;
+  std::string out;
+  std::string checkpoint;
+  std::string device;
+  std::int64_t samples = 0;
+  std::int64_t size = 0;
+  std::int64_t batch = 256;
+  bool json = false;
+};
+
+void run_embed(const EmbedOptions& options) {
+  const ModelSource source = open_model(options.run, options.checkpoint);
+  const int size = source.picture_size(options.size);
+  source.objective->to(open_device(options.device.empty() ? source.device : options.device));
+  const auto stream = open_stream(options.input, options.shapes);
+  FeatureFile file(options.out, source.objective->encoder_dim());
+  const auto start = std::chrono::steady_clock::now();
+  const std::int64_t samples =
+      embed(*source.objective, *stream, options.samples, size, options.batch,
+            [&](std::span<const Sample> batch, const at::Tensor& features) {
+              file.append(batch, features);
+            });
+  if (samples == 0) throw Error(cat(options.input, " gave no sample"));
+  file.commit();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double per_s = static_cast<double>(samples) / seconds.count();
+  if (options.json) {
+    std::cout << nlohmann::ordered_json{{"out", options.out},
+                                        {"table", file.table().string()},
+                                        {"samples", samples},
+                                        {"features", source.objective->encoder_dim()},
+                                        {"size", size},
+                                        {"images_per_s", per_s},
+                                        {"checkpoint", source.file},
+                                        {"skipped", stream->skipped()}}
+                     .dump()
+              << '\n';
+  } else {
+    std::cout << options.out << ": " << samples << " x " << source.objective->encoder_dim()
+              << " features of pictures of " << size << " px, " << fixed(per_s, 0)
+              << " images/s; what they are of: " << file.table().string() << '\n';
+  }
+}
+
+}  // namespace
+
+void add_embed_command(CLI::App& app) {
+  constexpr std::int64_t kMost = 1'000'000'000'000;
+  CLI::App* command = app.add_subcommand("embed", "Features of any stream, into a file");
+  const auto options = std::make_shared<EmbedOptions>();
+  command->add_option("RUN", options->run, "Run folder, or a safetensors file with an encoder")
+      ->required();
+  command->add_option("--input", options->input, "The stream; labels are not needed")
+      ->required()
+      ->option_text("URI");
+  command
+      ->add_option("--shape", options->shapes,
+                   "A shape around the stream, repeatable, innermost first")
+      ->join(',')
+      ->option_text("NAME:key=value,...");
+  command
+      ->add_option("--out", options->out,
+                   "Matrix of a row a sample, .npy or .safetensors; a .csv with index, clip, label "
+                   "and key of each row is written beside it")
+      ->required()
+      ->option_text("FILE");
+  command
+      ->add_option("--samples", options->samples, "At most so many; 0: all (the stream must end)")
+      ->check(CLI::Range(std::int64_t{0}, kMost))
+      ->option_text("N [0]");
+  command->add_option("--size", options->size, "Side of the pictures, px; that of the run without")
+      ->check(CLI::Range(1, 4096))
+      ->option_text("PX");
+  command->add_option("--batch", options->batch, "Pictures encoded at once")
+      ->check(CLI::Range(1, 65536))
+      ->option_text("N [256]");
+  command->add_option("--device", options->device, "cpu or cuda; that of the run without")
+      ->option_text("NAME");
+  command
+      ->add_option("--checkpoint", options->checkpoint,
+                   "Checkpoint file; the latest of the run without")
+      ->option_text("FILE");
+  command->add_flag("--json", options->json, "Print the result as one JSON object");
+  command->footer(
+      "Example, a short run and its features of a thousand pictures it has not seen:\n"
+      "  riffle train --run runs/first --size 32 --stem small --width 16 --capacity 256 \\\n"
+      "               --batch 32 --max-updates 20\n"
+      "  riffle embed runs/first --input 'synthetic:?frames=1&seed=9' --samples 1000 \\\n"
+      "               --out features.npy");
+  command->callback([options] { run_embed(*options); });
+}
+
+}  // namespace riffle

@@ -1,0 +1,52 @@
+#include <filesystem>
+#include <iostream>
+
+#include "apps/riffle/commands.h"
+#include <nlohmann/json.hpp>
+
+#include "riffle/base/file.h"
+#include "riffle/study/run_page.h"
+
+namespace riffle {
+namespace {
+
+struct ReportOptions {
+  std::vector<std::filesystem::path> runs;
+  std::string out;
+  bool json = false;
+};
+
+void run_report(const ReportOptions& options) {
+  std::filesystem::path out = options.out;
+  if (out.empty()) out = options.runs.size() == 1 ? options.runs[0] / "report.html" : "report.html";
+  write_atomically(out, run_page(options.runs));
+  if (options.json) {
+    std::vector<std::string> runs(options.runs.begin(), options.runs.end());
+    std::cout << nlohmann::ordered_json{{"report", out.string()}, {"runs", runs}}.dump() << '\n';
+  } else {
+    std::cout << out.string() << '\n';
+  }
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("report", "One HTML page about one run or several");
+  const auto options = std::make_shared<ReportOptions>();
+  command->add_option("RUN", options->runs, "Run folders; they may still be going on")->required();
+  command
+      ->add_option("--out", options->out,
+                   "Where to write the page; without: report.html, of one run in its folder")
+      ->option_text("FILE");
+  command->add_flag("--json", options->json, "Print the result as one JSON object");
+  command->footer(
+      "Example, two buffers side by side:\n"
+      "  for buffer in fifo minred; do\n"
+      "    riffle train --run runs/$buffer --buffer $buffer --size 32 --stem small --width 16 \\\n"
+      "                 --capacity 256 --batch 32 --max-updates 200\n"
+      "  done\n"
+      "  riffle report runs/fifo runs/minred");
+  command->callback([options] { run_report(*options); });
+}
+
+}  // namespace riffle

@@ -1,0 +1,67 @@
+// `riffle study` as a user calls it. What studies do is tested in riffle/study.
+
+#include <fstream>
+
+#include "apps/riffle/testing_program.h"
+#include <nlohmann/json.hpp>
+
+namespace riffle {
+namespace {
+
+using StudyCommandTest = ProgramTest;
+
+TEST_F(StudyCommandTest, ADryRunListsTheRunsAndMakesNone) {
+  const auto outcome = riffle("study unique-images --scale smoke --seeds 2 --dry-run --json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(json["runs"].size(), 6u);
+  EXPECT_EQ(json["runs"][1]["run"], "1-seed1");
+  EXPECT_GT(json["seconds"], 0);
+  EXPECT_FALSE(fs::exists(folder_ / "studies-out"));
+}
+
+TEST_F(StudyCommandTest, ACopiedStudyRunsAndItsFailuresAreNamed) {
+  ASSERT_EQ(riffle("-q study unique-images --scale smoke --out a").exit_code, 0);
+  EXPECT_TRUE(fs::exists(folder_ / "a/unique-images.html"));
+  EXPECT_TRUE(fs::exists(folder_ / "a/unique-images-1.csv"));
+
+  std::ifstream in(folder_ / "a/unique-images.json");
+  EXPECT_THAT(nlohmann::json::parse(in)["command"],
+              HasSubstr("riffle study unique-images --scale smoke --out a"));
+
+  std::ofstream(folder_ / "mine.yaml") << R"(
+set:
+  model: {arch: resnet10, stem: stride2, width: 2, projector_out: 8, predictor_hidden: 4}
+  augment.size: 16
+  buffer.capacity: 16
+  train: {batch: 8, max_updates: 4, threads: 1}
+  metrics.every: 1
+vary:
+  stream:
+    there: {stream.uri: 'synthetic:?size=16'}
+    absent: {stream.uri: 'folder:absent'}
+probe:
+  sets:
+    made: {train: 'synthetic:?frames=1&size=16&seed=7&samples=60', val: 'synthetic:?frames=1&size=16&seed=7&samples=30'}
+scales:
+  smoke: {}
+show:
+  - table: Accuracy
+    rows: stream
+    values: linear_top1
+)";
+  const auto outcome = riffle("-q study mine.yaml --scale smoke --out b --json");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("1 of 2 runs failed: absent-seed0"));
+  EXPECT_EQ(nlohmann::json::parse(outcome.out)["made"], 1);
+}
+
+TEST_F(StudyCommandTest, BadUsageIsRefused) {
+  expect_refused("study eficiency --scale smoke", "did you mean 'efficiency'");
+  expect_refused("study efficiency --scale tiny", "smoke");
+  expect_refused("study efficiency --scale small", "--data");
+  expect_refused("study absent.yaml --scale smoke", "absent.yaml");
+}
+
+}  // namespace
+}  // namespace riffle

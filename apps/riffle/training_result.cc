@@ -1,0 +1,31 @@
+#include "apps/riffle/training_result.h"
+
+#include <iostream>
+
+#include <nlohmann/json.hpp>
+
+#include "riffle/base/log.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+
+void print_training_result(const std::string& run, const TrainingResult& result, bool json) {
+  if (json) {
+    std::cout << nlohmann::ordered_json{{"run", run},
+                                        {"updates", result.updates},
+                                        {"samples_seen", result.samples_seen},
+                                        {"loss", result.loss},
+                                        {"images_per_s", result.images_per_s},
+                                        {"skipped", result.skipped},
+                                        {"stopped", result.stopped}}
+                     .dump()
+              << '\n';
+  }
+  const std::string done = cat(result.updates, " updates on ", result.samples_seen, " samples, ",
+                               fixed(result.images_per_s, 0), " images/s. ");
+  log_info(result.stopped
+               ? cat("stopped: ", done, "Go on with: riffle resume ", run)
+               : cat("done: ", done, "Next: riffle probe ", run, " --train URI --val URI"));
+}
+
+}  // namespace riffle

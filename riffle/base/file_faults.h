@@ -1,0 +1,36 @@
+// A seam for tests: makes the file layer (file.h) fail the way disks do.
+//
+//   const FileFaults faults([](FileStep step, const std::filesystem::path&) {
+//     return step == FileStep::sync ? FileFault{EIO} : FileFault{};
+//   });
+//   ... every fsync fails until `faults` goes out of scope ...
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+
+namespace riffle {
+
+enum class FileStep { open, read, write, sync, rename };
+
+struct FileFault {
+  int error = 0;                // errno of the failure; 0: the step works
+  std::size_t most = SIZE_MAX;  // bytes that one read or write moves at most
+};
+
+// At most one at a time. The function is asked before each step, from whichever thread takes it.
+class FileFaults {
+ public:
+  using Decide = std::function<FileFault(FileStep, const std::filesystem::path&)>;
+  explicit FileFaults(Decide decide);
+  ~FileFaults();
+  FileFaults(const FileFaults&) = delete;
+  FileFaults& operator=(const FileFaults&) = delete;
+
+  // What the file layer asks; no fault when there is no FileFaults.
+  static FileFault decide(FileStep step, const std::filesystem::path& path);
+};
+
+}  // namespace riffle

@@ -1,0 +1,172 @@
+#include "riffle/model/encoder_weights.h"
+
+#include <array>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "riffle/augment/imagenet_scale.h"
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+#include "riffle/model/safetensors.h"
+
+namespace riffle {
+namespace {
+
+constexpr std::string_view kEncoder = "encoder.";
+constexpr std::string_view kClassifier = "fc.";
+constexpr std::string_view kCounter = "num_batches_tracked";
+const std::array<std::string, 3> kArchitectureKeys = {"arch", "stem", "width"};
+
+std::string model_value(ModelConfig model, const std::string& key) {
+  Fields fields;
+  model.describe(fields);
+  return fields.get("model." + key);
+}
+
+const torch::Tensor* find(const NamedTensors& tensors, std::string_view name) {
+  for (const auto& [candidate, tensor] : tensors) {
+    if (candidate == name) return &tensor;
+  }
+  return nullptr;
+}
+
+std::string channel_text(const float (&values)[3]) {
+  return cat(values[0], ", ", values[1], ", ", values[2]);
+}
+
+ModelConfig model_of_metadata(const std::map<std::string, std::string>& metadata) {
+  ModelConfig model;
+  Fields fields;
+  model.describe(fields);
+  for (const auto& key : kArchitectureKeys) fields.set("model." + key, metadata.at(key));
+  return model;
+}
+
+// Without metadata: torchvision's own files.
+ModelConfig model_of_shapes(const NamedTensors& tensors) {
+  const torch::Tensor* stem = find(tensors, "conv1.weight");
+  if (stem == nullptr || stem->dim() != 4) throw Error("it has no 'conv1.weight' of a ResNet");
+  ModelConfig model;
+  model.width = stem->size(0);
+  if (stem->size(2) != 7) {
+    throw Error(cat("its first convolution has ", stem->size(2), " x ", stem->size(3),
+                    " pixels; the file's metadata must say arch, stem (small, stride2) and width"));
+  }
+  std::vector<int> blocks;
+  for (int stage = 1; stage <= 4; ++stage) {
+    int count = 0;
+    while (find(tensors, cat("layer", stage, '.', count, ".conv1.weight")) != nullptr) ++count;
+    blocks.push_back(count);
+  }
+  const bool bottleneck = find(tensors, "layer1.0.conv3.weight") != nullptr;
+  if (blocks == std::vector{1, 1, 1, 1} && !bottleneck) {
+    model.arch = Arch::resnet10;
+  } else if (blocks == std::vector{2, 2, 2, 2} && !bottleneck) {
+    model.arch = Arch::resnet18;
+  } else if (blocks == std::vector{3, 4, 6, 3} && bottleneck) {
+    model.arch = Arch::resnet50;
+  } else {
+    throw Error(cat("its stages have ", blocks[0], ", ", blocks[1], ", ", blocks[2], " and ",
+                    blocks[3], bottleneck ? " bottleneck" : " basic",
+                    " blocks; riffle has resnet10, resnet18 and resnet50"));
+  }
+  return model;
+}
+
+}  // namespace
+
+const torch::Tensor& EncoderWeights::at(const std::string& name) const {
+  const torch::Tensor* tensor = find(tensors, name);
+  if (tensor == nullptr) throw Error(cat("weights: '", name, "' of the encoder is missing"));
+  return *tensor;
+}
+
+std::map<std::string, std::string> EncoderWeights::metadata() const {
+  std::map<std::string, std::string> metadata = {{"format", "pt"},
+                                                 {"producer", "riffle"},
+                                                 {"size", std::to_string(size)},
+                                                 {"mean", channel_text(kMean)},
+                                                 {"std", channel_text(kStd)}};
+  for (const auto& key : kArchitectureKeys) metadata[key] = model_value(model, key);
+  return metadata;
+}
+
+std::string EncoderWeights::architecture() const {
+  return cat(model_value(model, "arch"), ", stem ", model_value(model, "stem"), ", width ",
+             model.width);
+}
+
+EncoderWeights encoder_weights(const Objective& objective, const ModelConfig& model,
+                               std::int64_t size) {
+  EncoderWeights weights;
+  weights.model.arch = model.arch;
+  weights.model.stem = model.stem;
+  weights.model.width = model.width;
+  weights.size = size;
+  for (auto& [name, tensor] : save_state(objective)) {
+    if (name.starts_with(kEncoder))
+      weights.tensors.emplace_back(name.substr(kEncoder.size()), tensor);
+  }
+  return weights;
+}
+
+void write_encoder(const std::filesystem::path& path, const EncoderWeights& weights) {
+  write_safetensors(path, weights.tensors, weights.metadata());
+}
+
+EncoderWeights read_encoder(const std::filesystem::path& path) {
+  Safetensors file = read_safetensors(path);
+  EncoderWeights weights;
+  for (auto& [name, tensor] : file.tensors) {
+    if (!name.starts_with(kClassifier)) weights.tensors.emplace_back(name, std::move(tensor));
+  }
+  try {
+    const bool described = file.metadata.contains(kArchitectureKeys.front());
+    weights.model = described ? model_of_metadata(file.metadata) : model_of_shapes(weights.tensors);
+    if (const auto size = file.metadata.find("size"); described && size != file.metadata.end()) {
+      weights.size = parse_integer(size->second, "the metadata's size");
+    }
+  } catch (const std::out_of_range&) {
+    throw Error(cat(path.string(), ": its metadata must say arch, stem and width"));
+  } catch (const Error& error) {
+    throw Error(cat(path.string(), ": ", error.what()));
+  }
+  return weights;
+}
+
+void load_encoder(Objective& objective, const ModelConfig& model, const EncoderWeights& weights) {
+  const ModelConfig& given = weights.model;
+  if (given.arch != model.arch || given.stem != model.stem || given.width != model.width) {
+    throw Error(cat("the weights are of ", weights.architecture(), "; they need --arch ",
+                    model_value(given, "arch"), " --stem ", model_value(given, "stem"), " --width ",
+                    given.width));
+  }
+  NamedTensors state;
+  for (const auto& [name, tensor] : save_state(objective)) {
+    if (!name.starts_with(kEncoder)) {
+      state.emplace_back(name, tensor);
+    } else if (name.ends_with(kCounter) &&
+               find(weights.tensors, name.substr(kEncoder.size())) == nullptr) {
+      // Old files lack the counters, and no result depends on them.
+      state.emplace_back(name, torch::zeros_like(tensor));
+    }
+  }
+  for (const auto& [name, tensor] : weights.tensors) {
+    state.emplace_back(cat(kEncoder, name), tensor);
+  }
+  load_state(objective, state);
+}
+
+std::shared_ptr<Objective> make_encoder(const EncoderWeights& weights) {
+  ModelConfig model = weights.model;
+  model.projector_hidden = model.projector_out = model.predictor_hidden = 1;
+  auto objective = make_simsiam(model, /*seed=*/0);
+  load_encoder(*objective, model, weights);
+  return objective;
+}
+
+}  // namespace riffle

@@ -1,0 +1,238 @@
+#include "riffle/run/checkpointer.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+
+#include "riffle/base/error.h"
+#include "riffle/base/log.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Appends that may wait for the disk; further pictures stay in the buffer until there is room.
+constexpr std::size_t kMostJobs = 4;
+// Pictures copied at once, or one batch when that is more.
+constexpr std::int64_t kMostBytes = 16 << 20;
+// After a failure, pictures are held back for so long: a full disk is not asked at every batch.
+constexpr std::chrono::seconds kRetry(1);
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+Checkpointer::Checkpointer(const RunFolder& folder, std::int64_t keep, Learner& learner,
+                           PictureLog log, const std::string& last)
+    : folder_(folder), keep_(keep), learner_(learner), log_(std::move(log)) {
+  status_.last = last;
+  status_.last_update = last.empty() ? 0 : learner.update();
+  is_missing_.assign(static_cast<std::size_t>(learner.buffer().slots()), false);
+  remove_old();
+  thread_ = std::thread([this] { run(); });
+}
+
+Checkpointer::~Checkpointer() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Checkpointer::keep_up() {
+  const auto start = Clock::now();
+  {
+    const std::lock_guard lock(mutex_);
+    if (jobs_.size() >= kMostJobs || start < retry_at_) return;
+  }
+  hand_over();
+  if (learner_.update() > 0) stall_s_ += seconds_since(start);
+}
+
+// Whether something was handed over. At most a few milliseconds' worth of copying at once: when
+// pictures had to be held back, they are made up for little by little.
+bool Checkpointer::hand_over() {
+  auto& buffer = learner_.buffer();
+  auto changed = buffer.take_changed();
+  {
+    const std::lock_guard lock(mutex_);
+    changed.insert(changed.end(), lost_.begin(), lost_.end());
+    lost_.clear();
+  }
+  for (const Slot slot : changed) {
+    if (!is_missing_[static_cast<std::size_t>(slot)]) missing_.push_back(slot);
+    is_missing_[static_cast<std::size_t>(slot)] = true;
+  }
+  Append append;
+  const auto most =
+      static_cast<std::size_t>(std::max(buffer.batch(), kMostBytes / buffer.stored_bytes()));
+  while (!missing_.empty() && append.slots.size() < most) {
+    const Slot slot = missing_.front();
+    missing_.pop_front();
+    is_missing_[static_cast<std::size_t>(slot)] = false;
+    if (!buffer.holds(slot)) continue;
+    append.slots.push_back(slot);
+    append.arrivals.push_back(buffer.info(slot).arrival);
+  }
+  if (append.slots.empty()) return false;
+  append.stored = buffer.stored(append.slots);
+  push(std::move(append));
+  return true;
+}
+
+void Checkpointer::push(Job job) {
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(std::move(job));
+  }
+  changed_.notify_all();
+}
+
+std::string Checkpointer::present_name() const {
+  return RunFolder::checkpoint_name(learner_.update(), learner_.batches_taken());
+}
+
+Checkpoint Checkpointer::snapshot(double seconds) {
+  Checkpoint checkpoint;
+  checkpoint.name = present_name();
+  checkpoint.update = learner_.update();
+  checkpoint.samples_seen = learner_.samples_seen();
+  checkpoint.seconds = seconds;
+  checkpoint.state = learner_.save();
+  return checkpoint;
+}
+
+bool Checkpointer::begin(double seconds) {
+  const auto start = Clock::now();
+  {
+    const std::lock_guard lock(mutex_);
+    if (checkpoint_waits_ || jobs_.size() >= kMostJobs || start < retry_at_) return false;
+  }
+  hand_over();
+  if (!missing_.empty()) return false;
+  Checkpoint checkpoint = snapshot(seconds);
+  {
+    const std::lock_guard lock(mutex_);
+    checkpoint_waits_ = true;
+    status_.stall_s = std::exchange(stall_s_, 0) + seconds_since(start);
+  }
+  push(std::move(checkpoint));
+  return true;
+}
+
+void Checkpointer::finish(double seconds) {
+  wait();
+  const std::int64_t failures = status().failures;
+  if (status().last == present_name()) return;
+  const auto require_written = [&] {
+    const Status now = status();
+    if (now.failures > failures) throw Error(now.error, ErrorKind::failure);
+  };
+  while (hand_over()) {
+    // One at a time: nothing is to be gained by copying ahead of the disk now.
+    wait();
+    require_written();
+  }
+  push(snapshot(seconds));
+  wait();
+  require_written();
+}
+
+void Checkpointer::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return jobs_.empty(); });
+}
+
+Checkpointer::Status Checkpointer::status() {
+  const std::lock_guard lock(mutex_);
+  return status_;
+}
+
+void Checkpointer::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return !jobs_.empty() || ending_; });
+    if (jobs_.empty()) return;
+    Job& job = jobs_.front();
+    lock.unlock();
+    carry_out(job);
+    lock.lock();
+    if (std::holds_alternative<Checkpoint>(jobs_.front())) checkpoint_waits_ = false;
+    jobs_.pop_front();
+    changed_.notify_all();
+  }
+}
+
+void Checkpointer::carry_out(Job& job) {
+  try {
+    if (auto* append = std::get_if<Append>(&job)) {
+      log_.append(append->slots, append->arrivals, append->stored);
+    } else {
+      write(std::get<Checkpoint>(job));
+    }
+  } catch (const std::exception& error) {
+    failed(error.what());
+  }
+  const std::lock_guard lock(mutex_);
+  status_.picture_bytes = log_.bytes_appended();
+  const auto lost = log_.take_lost();
+  lost_.insert(lost_.end(), lost.begin(), lost.end());
+}
+
+void Checkpointer::write(Checkpoint& checkpoint) {
+  log_.sync();
+  const auto slots = find_integers(checkpoint.state, "buffer.live");
+  const auto arrivals = find_integers(checkpoint.state, "buffer.arrivals");
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const auto place = log_.find(slots[i], static_cast<std::uint64_t>(arrivals[i]));
+    if (!place) throw Error("some of its pictures could not be written", ErrorKind::failure);
+    checkpoint.places.push_back(*place);
+  }
+  if (std::filesystem::exists(folder_.metrics())) AppendFile(folder_.metrics()).sync();
+  write_checkpoint(folder_, checkpoint);
+  {
+    const std::lock_guard lock(mutex_);
+    status_.last = checkpoint.name;
+    status_.last_update = checkpoint.update;
+    if (!status_.error.empty()) log_info(cat("checkpoints are written again: ", checkpoint.name));
+    status_.error.clear();
+  }
+  remove_old();
+}
+
+void Checkpointer::remove_old() {
+  auto names = folder_.checkpoint_names();
+  std::error_code error;
+  folder_.remove_uncommitted();
+  for (; names.size() > static_cast<std::size_t>(keep_); names.erase(names.begin())) {
+    std::filesystem::remove(folder_.manifest(names.front()), error);
+    std::filesystem::remove(folder_.state_file(names.front()), error);
+  }
+  try {
+    std::set<std::int64_t> needed;
+    for (const auto& name : names) needed.merge(checkpoint_segments(folder_, name));
+    log_.remove_unused(needed);
+  } catch (const std::exception& unreadable) {
+    // Rather too many pictures on disk than too few.
+    log_warning(cat("old pictures are not removed: ", unreadable.what()));
+  }
+}
+
+void Checkpointer::failed(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  ++status_.failures;
+  status_.error = why;
+  retry_at_ = Clock::now() + kRetry;
+  // The first, the 2nd, the 4th ...: a disk that stays full does not fill the log.
+  if (!std::has_single_bit(static_cast<std::uint64_t>(status_.failures))) return;
+  log_warning(cat("no checkpoint could be written (", why, "); training goes on, the newest is ",
+                  status_.last.empty() ? "none" : status_.last));
+}
+
+}  // namespace riffle

@@ -1,0 +1,53 @@
+#include "riffle/run/metrics_history.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "riffle/base/file.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+
+const MetricCurve* MetricsHistory::find(const std::string& key) const {
+  const auto found = curves.find(key);
+  return found == curves.end() ? nullptr : &found->second;
+}
+
+double MetricsHistory::last(const std::string& key) const {
+  const MetricCurve* curve = find(key);
+  return curve == nullptr ? std::nan("") : curve->values.back();
+}
+
+double MetricsHistory::late_mean(const std::string& key) const {
+  const MetricCurve* curve = find(key);
+  if (curve == nullptr) return std::nan("");
+  const std::size_t count = std::max<std::size_t>(1, curve->values.size() / 10);
+  double sum = 0;
+  int finite = 0;
+  for (std::size_t i = curve->values.size() - count; i < curve->values.size(); ++i) {
+    if (!std::isfinite(curve->values[i])) continue;
+    sum += curve->values[i];
+    ++finite;
+  }
+  return finite > 0 ? sum / finite : std::nan("");
+}
+
+MetricsHistory read_metrics(const std::filesystem::path& path) {
+  MetricsHistory history;
+  if (!std::filesystem::exists(path)) return history;
+  for (const auto& text : split(read_text(path), '\n')) {
+    const auto line = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!line.is_object() || !line.contains("update") || !line["update"].is_number()) continue;
+    for (const auto& [key, value] : line.items()) {
+      if (key == "update" || !(value.is_number() || value.is_null())) continue;
+      auto& curve = history.curves[key];
+      curve.updates.push_back(line["update"]);
+      curve.values.push_back(value.is_null() ? std::nan("") : value.get<double>());
+    }
+  }
+  return history;
+}
+
+}  // namespace riffle

@@ -1,0 +1,31 @@
+// What a run's metrics.jsonl says, key by key.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace riffle {
+
+struct MetricCurve {
+  std::vector<double> updates;
+  std::vector<double> values;  // NaN where the file says null
+};
+
+struct MetricsHistory {
+  std::map<std::string, MetricCurve> curves;
+
+  // Null when no line has the key.
+  const MetricCurve* find(const std::string& key) const;
+  // The last value of a key; NaN when there is none.
+  double last(const std::string& key) const;
+  // The mean over the last tenth of the lines that have it; NaN when there is none.
+  double late_mean(const std::string& key) const;
+};
+
+// A file that is not there yet, or a line that is no JSON object (a run that is being written),
+// gives nothing.
+MetricsHistory read_metrics(const std::filesystem::path& path);
+
+}  // namespace riffle

@@ -1,0 +1,38 @@
+#include "riffle/run/metrics_history.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "riffle/base/file.h"
+#include "riffle/run/metrics.h"
+
+namespace riffle {
+namespace {
+
+TEST(MetricsHistory, GivesBackWhatMetricsFileWroteKeyByKey) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "riffle_history.jsonl";
+  std::filesystem::remove(path);
+  EXPECT_TRUE(read_metrics(path).curves.empty()) << "there is no file yet";
+  {
+    MetricsFile file(path, {});
+    for (int i = 1; i <= 20; ++i) file.write(i, {{"loss", -0.5 * i}, {"std", std::nan("")}});
+    file.write(21, {{"loss", 1.0}, {"nearest_0%", 0.25}});
+  }
+  write_atomically(path, read_text(path) + "{\"update\":22,\"lo");
+  const MetricsHistory history = read_metrics(path);
+  ASSERT_NE(history.find("loss"), nullptr);
+  EXPECT_EQ(history.find("loss")->values.size(), 21u);
+  EXPECT_EQ(history.find("loss")->updates[3], 4);
+  EXPECT_EQ(history.last("loss"), 1.0);
+  EXPECT_EQ(history.late_mean("loss"), (1.0 - 10.0) / 2);
+  EXPECT_TRUE(std::isnan(history.late_mean("std")));
+  EXPECT_THAT(history.find("nearest_0%")->updates, testing::ElementsAre(21));
+  EXPECT_EQ(history.find("absent"), nullptr);
+  EXPECT_TRUE(std::isnan(history.last("absent")));
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace riffle

@@ -1,0 +1,107 @@
+#include "riffle/run/metrics.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "riffle/base/error.h"
+#include "riffle/base/file_faults.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+namespace {
+
+namespace fs = std::filesystem;
+
+class MetricsTest : public testing::Test {
+ protected:
+  MetricsTest() {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  ~MetricsTest() override { fs::remove_all(folder_); }
+
+  std::vector<std::int64_t> updates() const {
+    std::vector<std::int64_t> found;
+    for (const auto& line : split(read_text(path_), '\n')) {
+      if (!line.empty()) found.push_back(nlohmann::json::parse(line)["update"]);
+    }
+    return found;
+  }
+
+  fs::path folder_ = fs::path(testing::TempDir()) /
+                     ("riffle_metrics_" +
+                      std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+  fs::path path_ = folder_ / "metrics.jsonl";
+};
+
+TEST_F(MetricsTest, ALineIsOneJsonObject) {
+  MetricsFile file(path_, {});
+  file.write(7, {{"loss", -0.5}, {"count", 3}, {"rate", INFINITY}});
+  EXPECT_EQ(read_text(path_), "{\"update\":7,\"loss\":-0.5,\"count\":3,\"rate\":null}\n");
+}
+
+TEST_F(MetricsTest, WhatCameAfterACheckpointAndHalfALineIsCutOff) {
+  {
+    MetricsFile file(path_, {});
+    for (const int update : {1, 2, 3, 4}) file.write(update, {});
+  }
+  AppendFile(path_).append("{\"update\":5,\"lo");
+  MetricsFile(path_, {}, 3).write(4, {});
+  EXPECT_THAT(updates(), testing::ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(MetricsTest, AMonthsOfLinesStayFew) {
+  const MetricsFileOptions options{10, 16};
+  MetricsFile file(path_, options);
+  std::size_t most = 0;
+  for (std::int64_t line = 1; line <= 4096; ++line) {
+    file.write(10 * line, {});
+    if (line % 16 == 0 || line % 16 == 15) most = std::max(most, updates().size());
+  }
+  // Two times `dense`, one more for each of 7 doublings since, and a pass that is due.
+  EXPECT_LE(most, 16u * (2 + 7 + 1));
+  const auto left = updates();
+  EXPECT_EQ(left.back(), 40960);
+  EXPECT_LE(left.front(), 40960 / 16) << "the beginning is still there, thinly";
+  for (std::int64_t line = 4096 - 16; line <= 4096; ++line) {
+    EXPECT_THAT(left, testing::Contains(10 * line));
+  }
+}
+
+TEST_F(MetricsTest, AnInterruptedRunEndsWithTheSameLines) {
+  const MetricsFileOptions options{1, 8};
+  const auto run = [&](std::int64_t from, std::int64_t to) {
+    MetricsFile file(path_, options, from);
+    for (std::int64_t update = from + 1; update <= to; ++update) file.write(update, {});
+  };
+  run(0, 300);
+  const auto whole = updates();
+  for (const auto& [killed_at, checkpoint] :
+       std::vector<std::pair<int, int>>{{100, 90}, {97, 95}, {160, 100}, {250, 10}, {299, 299}}) {
+    fs::remove(path_);
+    run(0, killed_at);
+    run(checkpoint, 300);
+    EXPECT_EQ(updates(), whole) << killed_at << " " << checkpoint;
+  }
+}
+
+TEST_F(MetricsTest, ALineThatTheDiskDidNotTakeIsLeftOutWhole) {
+  MetricsFile file(path_, {});
+  file.write(1, {});
+  {
+    int writes = 0;
+    const FileFaults faults([&](FileStep step, const fs::path&) {
+      return FileFault{step == FileStep::write && ++writes > 1 ? ENOSPC : 0, 5};
+    });
+    EXPECT_THROW(file.write(2, {}), Error);
+  }
+  file.write(3, {});
+  EXPECT_THAT(updates(), testing::ElementsAre(1, 3));
+}
+
+}  // namespace
+}  // namespace riffle

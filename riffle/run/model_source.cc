@@ -1,0 +1,58 @@
+#include "riffle/run/model_source.h"
+
+#include <filesystem>
+
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+#include "riffle/model/encoder_weights.h"
+#include "riffle/run/checkpoint.h"
+#include "riffle/run/run_folder.h"
+
+namespace riffle {
+namespace {
+
+ModelSource open_run(const std::string& run, const std::string& checkpoint) {
+  const auto folder = RunFolder::open(run);
+  const Config config = folder.config();
+  std::filesystem::path file = checkpoint;
+  if (file.empty()) {
+    const auto latest = folder.latest_checkpoint();
+    if (!latest) throw Error(cat(run, " has no checkpoint yet"));
+    file = *latest;
+  }
+  return {.file = file.string(),
+          .objective = load_objective(config, file),
+          .model = config.learner.model,
+          .seed = config.learner.seed,
+          .size = config.learner.stored_size(),
+          .device = config.learner.device};
+}
+
+ModelSource open_weights(const std::string& path) {
+  const EncoderWeights weights = read_encoder(path);
+  try {
+    return {.file = path,
+            .objective = make_encoder(weights),
+            .model = weights.model,
+            .size = weights.size};
+  } catch (const Error& error) {
+    throw Error(cat(path, ": ", error.what()));
+  }
+}
+
+}  // namespace
+
+int ModelSource::picture_size(std::int64_t asked) const {
+  const std::int64_t chosen = asked > 0 ? asked : size;
+  if (chosen < 1)
+    throw Error(cat(file, " does not say which size of pictures it wants; give --size"));
+  return static_cast<int>(chosen);
+}
+
+ModelSource open_model(const std::string& from, const std::string& checkpoint) {
+  if (!std::filesystem::is_regular_file(from)) return open_run(from, checkpoint);
+  if (!checkpoint.empty()) throw Error(cat(from, " is no run folder: it has no checkpoints"));
+  return open_weights(from);
+}
+
+}  // namespace riffle

@@ -1,0 +1,277 @@
+#include "riffle/run/picture_log.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <memory>
+
+#include <torch/torch.h>
+
+#include "riffle/base/checksum.h"
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kMagic = "riffle-pictures\n";
+constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kHeaderBytes = 32;   // magic, version, stored_bytes
+constexpr std::uint64_t kRecordHeader = 16;  // arrival, checksum
+constexpr std::int64_t kSegments = 16;       // that the pictures kept would fill
+constexpr std::string_view kPrefix = "pictures-";
+constexpr std::string_view kEnding = ".bin";
+
+void put_number(std::byte* at, std::uint64_t value) { std::memcpy(at, &value, sizeof(value)); }
+
+std::uint64_t get_number(const std::byte* at) {
+  std::uint64_t value;
+  std::memcpy(&value, at, sizeof(value));
+  return value;
+}
+
+// Of a record: its arrival number and its picture.
+std::uint64_t record_checksum(std::span<const std::byte> record) {
+  Checksum sum;
+  sum.add(record.first(8));
+  sum.add(record.subspan(kRecordHeader));
+  return sum.value();
+}
+
+std::optional<std::int64_t> segment_number(const fs::path& path) {
+  const std::string name = path.filename().string();
+  std::int64_t number = 0;
+  const auto* begin = name.data() + kPrefix.size();
+  if (!name.starts_with(kPrefix) || !name.ends_with(kEnding)) return std::nullopt;
+  const auto parsed = std::from_chars(begin, name.data() + name.size(), number);
+  if (parsed.ec != std::errc() || parsed.ptr != name.data() + name.size() - kEnding.size()) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+std::vector<std::int64_t> segments_in(const fs::path& folder) {
+  std::vector<std::int64_t> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (const auto number = segment_number(entry.path())) found.push_back(*number);
+  }
+  return found;
+}
+
+}  // namespace
+
+PictureLog::PictureLog(fs::path folder, std::int64_t slots, std::int64_t stored_bytes)
+    : folder_(std::move(folder)),
+      stored_bytes_(stored_bytes),
+      records_a_segment_(std::max<std::int64_t>(1, slots / kSegments)),
+      places_(static_cast<std::size_t>(slots)) {
+  for (const std::int64_t segment : segments_in(folder_)) {
+    next_segment_ = std::max(next_segment_, segment + 1);
+  }
+}
+
+std::uint64_t PictureLog::record_bytes() const {
+  return kRecordHeader + static_cast<std::uint64_t>(stored_bytes_);
+}
+
+std::string PictureLog::segment_name(std::int64_t segment) {
+  const std::string digits = std::to_string(segment);
+  return cat(kPrefix, std::string(digits.size() < 9 ? 9 - digits.size() : 0, '0'), digits, kEnding);
+}
+
+fs::path PictureLog::path_of(std::int64_t segment) const { return folder_ / segment_name(segment); }
+
+std::optional<PicturePlace> PictureLog::find(Slot slot, std::uint64_t arrival) const {
+  const auto& known = places_[static_cast<std::size_t>(slot)];
+  if (known.at.segment < 0 || known.arrival != arrival) return std::nullopt;
+  return known.at;
+}
+
+void PictureLog::lose(Slot slot) {
+  auto& known = place(slot);
+  if (known.at.segment < 0) return;
+  --segments_[known.at.segment].used;
+  --used_;
+  known = {};
+}
+
+void PictureLog::refer(Slot slot, std::uint64_t arrival, PicturePlace at) {
+  lose(slot);
+  place(slot) = {at, arrival};
+  ++segments_[at.segment].used;
+  ++used_;
+}
+
+void PictureLog::close_newest() {
+  if (newest_) full_.push_back(std::move(*newest_));
+  newest_.reset();
+}
+
+void PictureLog::append(std::span<const Slot> slots, std::span<const std::uint64_t> arrivals,
+                        const at::Tensor& stored) {
+  write(slots, arrivals, stored);
+  compact();
+}
+
+void PictureLog::write(std::span<const Slot> slots, std::span<const std::uint64_t> arrivals,
+                       const at::Tensor& stored) {
+  const auto bytes = static_cast<std::size_t>(record_bytes());
+  std::vector<std::byte> records(slots.size() * bytes);
+  const auto* pictures = stored.const_data_ptr<std::uint8_t>();
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    std::byte* record = records.data() + i * bytes;
+    put_number(record, arrivals[i]);
+    std::memcpy(record + kRecordHeader, pictures + i * static_cast<std::size_t>(stored_bytes_),
+                static_cast<std::size_t>(stored_bytes_));
+    put_number(record + 8, record_checksum({record, bytes}));
+  }
+  try {
+    if (newest_ && segments_[next_segment_ - 1].records >= records_a_segment_) close_newest();
+    if (!newest_) {
+      fs::create_directories(folder_);
+      newest_.emplace(path_of(next_segment_++));
+      std::array<std::byte, kHeaderBytes> header;
+      std::memcpy(header.data(), kMagic.data(), kMagic.size());
+      put_number(header.data() + 16, kVersion);
+      put_number(header.data() + 24, static_cast<std::uint64_t>(stored_bytes_));
+      newest_->append(header);
+    }
+    newest_->append(records);
+  } catch (const std::exception&) {
+    // Whatever came before in this segment is whole; what follows goes into a new one.
+    close_newest();
+    for (const Slot slot : slots) lose(slot);
+    lost_.insert(lost_.end(), slots.begin(), slots.end());
+    throw;
+  }
+  bytes_appended_ += records.size();
+  const std::int64_t number = next_segment_ - 1;
+  auto& segment = segments_[number];
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    refer(slots[i], arrivals[i], {number, segment.records++});
+    unsynced_.push_back(slots[i]);
+  }
+}
+
+void PictureLog::sync() {
+  try {
+    for (auto& file : full_) file.sync();
+    if (newest_) newest_->sync();
+  } catch (const Error&) {
+    // After a failed fsync nobody knows which pages reached the disk.
+    close_newest();
+    full_.clear();
+    for (const Slot slot : unsynced_) {
+      if (place(slot).at.segment < 0) continue;
+      lose(slot);
+      lost_.push_back(slot);
+    }
+    unsynced_.clear();
+    throw;
+  }
+  full_.clear();
+  unsynced_.clear();
+}
+
+std::vector<Slot> PictureLog::take_lost() { return std::exchange(lost_, {}); }
+
+void PictureLog::compact() {
+  while (true) {
+    std::int64_t records = 0;
+    std::int64_t emptiest = -1;
+    for (const auto& [number, segment] : segments_) {
+      if (segment.used == 0) continue;  // waits to be removed
+      records += segment.records;
+      if (newest_ && number == next_segment_ - 1) continue;
+      if (emptiest < 0 || segment.used < segments_[emptiest].used) emptiest = number;
+    }
+    if (emptiest < 0 || records <= 2 * used_ + records_a_segment_) return;
+    move_out(emptiest);
+  }
+}
+
+void PictureLog::move_out(std::int64_t segment) {
+  std::vector<Slot> slots;
+  std::vector<std::uint64_t> arrivals;
+  std::vector<PicturePlace> places;
+  for (Slot slot = 0; slot < static_cast<Slot>(places_.size()); ++slot) {
+    if (place(slot).at.segment != segment) continue;
+    slots.push_back(slot);
+    arrivals.push_back(place(slot).arrival);
+    places.push_back(place(slot).at);
+  }
+  try {
+    write(slots, arrivals, read(arrivals, places));
+  } catch (const std::exception&) {
+    for (const Slot slot : slots) {
+      if (place(slot).at.segment < 0) continue;  // write() named it already
+      lose(slot);
+      lost_.push_back(slot);
+    }
+    throw;
+  }
+}
+
+at::Tensor PictureLog::read(std::span<const std::uint64_t> arrivals,
+                            std::span<const PicturePlace> at) const {
+  const auto bytes = static_cast<std::size_t>(record_bytes());
+  auto stored = at::empty({static_cast<std::int64_t>(at.size()), stored_bytes_}, at::kByte);
+  auto* out = stored.mutable_data_ptr<std::uint8_t>();
+  // Records are read in the order in which they lie on disk.
+  std::vector<std::size_t> order(at.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::sort(order, {},
+                    [&](std::size_t i) { return std::pair(at[i].segment, at[i].record); });
+  std::vector<std::byte> record(bytes);
+  std::optional<InputFile> file;
+  std::int64_t open_segment = -1;
+  for (const std::size_t i : order) {
+    const fs::path path = path_of(at[i].segment);
+    if (open_segment != at[i].segment) {
+      file.emplace(path);
+      open_segment = at[i].segment;
+      std::array<std::byte, kHeaderBytes> header;
+      file->read(0, header);
+      if (std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0 ||
+          get_number(header.data() + 16) != kVersion ||
+          get_number(header.data() + 24) != static_cast<std::uint64_t>(stored_bytes_)) {
+        throw Error(cat(path.string(), " does not hold pictures of ", stored_bytes_, " bytes"));
+      }
+    }
+    file->read(kHeaderBytes + static_cast<std::uint64_t>(at[i].record) * bytes, record);
+    if (get_number(record.data()) != arrivals[i] ||
+        get_number(record.data() + 8) != record_checksum(record)) {
+      throw Error(cat(path.string(), " is damaged: record ", at[i].record,
+                      " is not the picture of sample ", arrivals[i]));
+    }
+    std::memcpy(out + i * static_cast<std::size_t>(stored_bytes_), record.data() + kRecordHeader,
+                static_cast<std::size_t>(stored_bytes_));
+  }
+  return stored;
+}
+
+at::Tensor PictureLog::adopt(std::span<const Slot> slots, std::span<const std::uint64_t> arrivals,
+                             std::span<const PicturePlace> places) {
+  auto stored = read(arrivals, places);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    auto& segment = segments_[places[i].segment];
+    segment.records = std::max(segment.records, places[i].record + 1);
+    refer(slots[i], arrivals[i], places[i]);
+  }
+  return stored;
+}
+
+void PictureLog::remove_unused(const std::set<std::int64_t>& needed) {
+  for (const std::int64_t segment : segments_in(folder_)) {
+    const auto known = segments_.find(segment);
+    const bool used = known != segments_.end() && known->second.used > 0;
+    if (used || needed.contains(segment) || (newest_ && segment == next_segment_ - 1)) continue;
+    std::error_code error;
+    fs::remove(path_of(segment), error);
+    if (!error && known != segments_.end()) segments_.erase(known);
+  }
+}
+
+}  // namespace riffle

@@ -1,0 +1,200 @@
+#include "riffle/run/picture_log.h"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/file_faults.h"
+#include "riffle/base/random.h"
+
+namespace riffle {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+constexpr std::int64_t kSlots = 32;
+constexpr std::int64_t kBytes = 100;
+
+class PictureLogTest : public testing::Test {
+ protected:
+  PictureLogTest() { fs::remove_all(folder_); }
+  ~PictureLogTest() override { fs::remove_all(folder_); }
+
+  PictureLog open() const { return {folder_, kSlots, kBytes}; }
+
+  // The picture of a sample tells its arrival number.
+  static at::Tensor pictures(const std::vector<std::uint64_t>& arrivals) {
+    auto stored = torch::empty({static_cast<std::int64_t>(arrivals.size()), kBytes}, torch::kByte);
+    for (std::size_t i = 0; i < arrivals.size(); ++i) {
+      stored[static_cast<std::int64_t>(i)].fill_(static_cast<std::uint8_t>(arrivals[i]));
+    }
+    return stored;
+  }
+
+  void append(PictureLog& log, const std::vector<Slot>& slots,
+              const std::vector<std::uint64_t>& arrivals) {
+    log.append(slots, arrivals, pictures(arrivals));
+    for (std::size_t i = 0; i < slots.size(); ++i) held_[slots[i]] = arrivals[i];
+  }
+
+  // A log opened anew on the folder has the pictures where this one says they are.
+  void expect_readable(const PictureLog& log) const {
+    std::vector<Slot> slots;
+    std::vector<std::uint64_t> arrivals;
+    std::vector<PicturePlace> places;
+    for (const auto& [slot, arrival] : held_) {
+      const auto place = log.find(slot, arrival);
+      ASSERT_TRUE(place) << "slot " << slot;
+      slots.push_back(slot);
+      arrivals.push_back(arrival);
+      places.push_back(*place);
+    }
+    EXPECT_TRUE(open().adopt(slots, arrivals, places).equal(pictures(arrivals)));
+  }
+
+  std::uint64_t bytes_on_disk() const {
+    std::uint64_t bytes = 0;
+    for (const auto& entry : fs::directory_iterator(folder_)) bytes += entry.file_size();
+    return bytes;
+  }
+
+  fs::path folder_ =
+      fs::path(testing::TempDir()) /
+      ("riffle_log_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+  std::map<Slot, std::uint64_t> held_;
+};
+
+TEST_F(PictureLogTest, FindsTheNewestPictureOfASlotOnly) {
+  auto log = open();
+  append(log, {3, 5}, {0, 1});
+  append(log, {5}, {2});
+  log.sync();
+  EXPECT_FALSE(log.find(5, 1));
+  EXPECT_FALSE(log.find(4, 0));
+  expect_readable(log);
+}
+
+TEST_F(PictureLogTest, DiskStaysBoundedHoweverLongTheStream) {
+  auto log = open();
+  Random random(1, Purpose("log test"), 0);
+  std::uint64_t arrival = 0;
+  std::vector<std::uint64_t> sizes;
+  for (int batch = 0; batch < 400; ++batch) {
+    std::vector<Slot> slots;
+    std::vector<std::uint64_t> arrivals;
+    for (Slot slot = 0; slot < kSlots; ++slot) {
+      if (batch > 0 && !random.chance(0.12f)) continue;
+      slots.push_back(slot);
+      arrivals.push_back(arrival++);
+    }
+    append(log, slots, arrivals);
+    if (batch % 20 == 0) log.sync();
+    log.remove_unused({});
+    sizes.push_back(bytes_on_disk());
+  }
+  const std::uint64_t slab = kSlots * (kBytes + 16);
+  EXPECT_LT(*std::max_element(sizes.begin(), sizes.end()), 3 * slab);
+  // Each picture is written about once, and moved less than twice on average.
+  EXPECT_LT(log.bytes_appended(), 3 * arrival * (kBytes + 16));
+  expect_readable(log);
+}
+
+TEST_F(PictureLogTest, SegmentsThatACheckpointNeedsStay) {
+  auto log = open();
+  for (std::uint64_t batch = 0; batch < 20; ++batch)
+    append(log, {0, 1, 2, 3}, {batch, batch, batch, batch});
+  log.remove_unused({1, 2});
+  EXPECT_TRUE(fs::exists(folder_ / PictureLog::segment_name(1)));
+  EXPECT_TRUE(fs::exists(folder_ / PictureLog::segment_name(2)));
+  EXPECT_FALSE(fs::exists(folder_ / PictureLog::segment_name(3)));
+  log.remove_unused({});
+  EXPECT_FALSE(fs::exists(folder_ / PictureLog::segment_name(1)));
+  expect_readable(log);
+}
+
+TEST_F(PictureLogTest, ALogOpenedAnewGoesOnInNewSegments) {
+  auto log = open();
+  append(log, {0, 1}, {0, 1});
+  auto again = open();
+  const std::vector<PicturePlace> places = {*log.find(0, 0), *log.find(1, 1)};
+  again.adopt(std::vector<Slot>{0, 1}, std::vector<std::uint64_t>{0, 1}, places);
+  append(again, {1}, {2});
+  EXPECT_EQ(again.find(1, 2)->segment, places[0].segment + 1);
+  again.remove_unused({});
+  expect_readable(again);
+}
+
+TEST_F(PictureLogTest, WhatAFullDiskDidNotTakeIsNamedAndCanBeAppendedLater) {
+  auto log = open();
+  append(log, {0, 1}, {0, 1});
+  {
+    const FileFaults faults([](FileStep step, const fs::path&) {
+      return FileFault{step == FileStep::write ? ENOSPC : 0};
+    });
+    EXPECT_THROW(
+        log.append(std::vector<Slot>{1, 2}, std::vector<std::uint64_t>{2, 3}, pictures({2, 3})),
+        Error);
+  }
+  EXPECT_THAT(log.take_lost(), UnorderedElementsAre(1, 2));
+  EXPECT_TRUE(log.take_lost().empty());
+  EXPECT_FALSE(log.find(1, 2));
+  append(log, {1, 2}, {2, 3});
+  log.sync();
+  expect_readable(log);
+}
+
+TEST_F(PictureLogTest, AFailedFlushLosesAllThatCameSinceTheLastOne) {
+  auto log = open();
+  append(log, {0, 1}, {0, 1});
+  log.sync();
+  append(log, {1, 2}, {2, 3});
+  {
+    const FileFaults faults(
+        [](FileStep step, const fs::path&) { return FileFault{step == FileStep::sync ? EIO : 0}; });
+    EXPECT_THROW(log.sync(), Error);
+  }
+  EXPECT_THAT(log.take_lost(), UnorderedElementsAre(1, 2));
+  EXPECT_TRUE(log.find(0, 0));
+  append(log, {1, 2}, {2, 3});
+  log.sync();
+  expect_readable(log);
+}
+
+TEST_F(PictureLogTest, DamageIsFoundAndTheFileNamed) {
+  auto log = open();
+  append(log, {0, 1}, {0, 1});
+  log.sync();
+  const fs::path path = folder_ / PictureLog::segment_name(1);
+  const std::vector<PicturePlace> place = {*log.find(1, 1)};
+  const std::vector<std::uint64_t> arrival = {1};
+  const std::vector<Slot> slot = {1};
+  const auto refusal = [&] {
+    try {
+      open().adopt(slot, arrival, place);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(refusal(), "accepted");
+  const auto whole = read_bytes(path);
+  for (const std::size_t at :
+       {std::size_t{3}, std::size_t{20}, whole.size() - 1, whole.size() - kBytes - 10}) {
+    auto damaged = whole;
+    damaged[at] ^= std::byte{1};
+    write_atomically(path, damaged);
+    EXPECT_THAT(refusal(), HasSubstr(path.string())) << at;
+  }
+  write_atomically(path, std::span(whole).first(whole.size() - 1));
+  EXPECT_THAT(refusal(), HasSubstr("ends early"));
+  fs::remove(path);
+  EXPECT_THAT(refusal(), HasSubstr(path.string()));
+}
+
+}  // namespace
+}  // namespace riffle

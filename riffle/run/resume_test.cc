@@ -1,0 +1,279 @@
+// A run that was interrupted ends as one that was not: weights, buffer and metrics, bit for bit.
+
+#include <atomic>
+#include <csignal>
+#include <set>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <torch/torch.h>
+
+#include "riffle/base/checksum.h"
+#include "riffle/base/error.h"
+#include "riffle/base/file_faults.h"
+#include "riffle/run/testing_runs.h"
+
+namespace riffle {
+namespace {
+
+using testing::HasSubstr;
+using ResumeTest = RunTest;
+
+struct Case {
+  std::string name;
+  PolicyKind policy;
+  FeatureTime features = FeatureTime::draw;
+  Storage storage = Storage::raw;
+};
+
+class ResumeEverywhere : public ResumeTest, public testing::WithParamInterface<Case> {};
+
+TEST_P(ResumeEverywhere, EndsAsIfNothingHadHappened) {
+  Config config = tiny(GetParam().policy);
+  config.learner.buffer.features = GetParam().features;
+  config.learner.buffer.storage = GetParam().storage;
+  if (GetParam().policy == PolicyKind::none) config.learner.train.updates = 1;
+  const fs::path whole = folder_ / "whole";
+  train(config, whole);
+  for (const auto& checkpoint : some_checkpoints(whole, 4)) {
+    const fs::path killed = killed_after(whole, checkpoint);
+    const auto result = resume(killed);
+    EXPECT_EQ(result.updates, 20);
+    expect_same(killed, whole);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ResumeEverywhere,
+    testing::Values(Case{"none", PolicyKind::none}, Case{"fifo", PolicyKind::fifo},
+                    Case{"reservoir", PolicyKind::reservoir}, Case{"minred", PolicyKind::minred},
+                    Case{"minred_arrival", PolicyKind::minred, FeatureTime::arrival},
+                    Case{"minred_jpeg", PolicyKind::minred, FeatureTime::draw, Storage::jpeg},
+                    Case{"reservoir_jpeg", PolicyKind::reservoir, FeatureTime::draw,
+                         Storage::jpeg}),
+    [](const auto& test) { return test.param.name; });
+
+TEST_F(ResumeTest, OnOtherCoresARunKeepsItsThreadsAndItsBits) {
+  Config config = tiny(PolicyKind::minred);
+  config.learner.train.threads = 0;
+  const fs::path whole = folder_ / "whole";
+  train(config, whole);
+  EXPECT_EQ(RunFolder::open(whole).config().learner.train.threads,
+            std::max(1u, std::thread::hardware_concurrency()));
+  const fs::path killed = killed_after(whole, some_checkpoints(whole, 2).front());
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &before)) continue;
+    CPU_SET(cpu, &one);
+    break;
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  resume(killed);
+  sched_setaffinity(0, sizeof(before), &before);
+  expect_same(killed, whole);
+}
+
+TEST_F(ResumeTest, ALongerEndGoesOnFromWhereARunWasDone) {
+  Config config = tiny(PolicyKind::reservoir);
+  config.learner.train.schedule = ScheduleKind::constant;
+  train(config, folder_ / "whole");
+  config.learner.train.max_updates = 9;
+  config.checkpoint.every = 0;
+  train(config, folder_ / "part");
+  EXPECT_EQ(resume(folder_ / "part").updates, 9) << "there is nothing left to do";
+  EXPECT_EQ(resume(folder_ / "part", {"train.max_updates=20"}).updates, 20);
+  expect_same(folder_ / "part", folder_ / "whole");
+  EXPECT_EQ(RunFolder::open(folder_ / "part").config().learner.train.max_updates, 20);
+  EXPECT_THROW(resume(folder_ / "part", {"train.lr=1"}), Error);
+  EXPECT_THROW(resume(folder_ / "absent"), Error);
+}
+
+TEST_F(ResumeTest, ARunWithoutACheckpointBeginsAnew) {
+  train(tiny(PolicyKind::fifo), folder_ / "whole");
+  const fs::path killed = folder_ / "killed";
+  fs::copy(folder_ / "whole", killed, fs::copy_options::recursive);
+  fs::remove_all(killed / "checkpoints");
+  resume(killed);
+  expect_same(killed, folder_ / "whole");
+}
+
+TEST_F(ResumeTest, OnlyTheNewestCheckpointsAreKeptAndThePicturesTheyNeed) {
+  Config config = tiny(PolicyKind::fifo);
+  config.checkpoint.keep = 2;
+  config.learner.train.max_updates = 60;
+  train(config, folder_ / "run");
+  const auto folder = RunFolder::open(folder_ / "run");
+  EXPECT_EQ(folder.checkpoint_names().size(), 2u);
+  EXPECT_EQ(folder.checkpoint_names().back(), "update-000000060");
+  std::set<std::string> files;
+  for (const auto& entry : fs::directory_iterator(folder.checkpoints())) {
+    files.insert(entry.path().filename());
+  }
+  std::set<std::string> expected;
+  for (const auto& name : folder.checkpoint_names()) {
+    expected.insert({name + ".json", name + ".safetensors"});
+    for (const auto segment : checkpoint_segments(folder, name)) {
+      expected.insert(PictureLog::segment_name(segment));
+    }
+  }
+  for (const auto& name : expected) EXPECT_TRUE(files.contains(name)) << name;
+  // Besides, the segment that was growing.
+  EXPECT_LE(files.size(), expected.size() + 1);
+}
+
+TEST_F(ResumeTest, ADamagedCheckpointIsSetAsideForTheOneBefore) {
+  train(tiny(PolicyKind::minred), folder_ / "whole");
+  const auto damage = [](const fs::path& path, std::int64_t from_end) {
+    auto bytes = read_bytes(path);
+    bytes[bytes.size() - static_cast<std::size_t>(from_end)] ^= std::byte{4};
+    write_atomically(path, bytes);
+  };
+  // A bit of the weights, a bit of the manifest, a manifest cut short, a state file that is gone.
+  int kind = 0;
+  for (const auto& newest : some_checkpoints(folder_ / "whole", 4)) {
+    const fs::path killed = killed_after(folder_ / "whole", newest);
+    const auto folder = RunFolder::open(killed);
+    const auto names = folder.checkpoint_names();
+    const auto manifest = folder.manifest(newest);
+    const auto state = folder.state_file(newest);
+    if (kind == 0) damage(state, 100);
+    if (kind == 1) damage(manifest, 40);
+    if (kind == 2) write_atomically(manifest, read_text(manifest).substr(0, 60));
+    if (kind == 3) fs::remove(state);
+    ++kind;
+    testing::internal::CaptureStderr();
+    set_log_level(LogLevel::warnings);
+    resume(killed);
+    set_log_level(LogLevel::quiet);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, HasSubstr(newest + " cannot be used"));
+    EXPECT_THAT(said, HasSubstr("going back to " + names[names.size() - 2]));
+    expect_same(killed, folder_ / "whole");
+  }
+}
+
+TEST_F(ResumeTest, ADamagedPictureIsNoticedToo) {
+  Config config = tiny(PolicyKind::reservoir);
+  train(config, folder_ / "whole");
+  const auto checkpoints = some_checkpoints(folder_ / "whole", 2);
+  const fs::path killed = killed_after(folder_ / "whole", checkpoints.back());
+  const auto folder = RunFolder::open(killed);
+  const auto newest = *checkpoint_segments(folder, checkpoints.back()).rbegin();
+  const fs::path segment = folder.checkpoints() / PictureLog::segment_name(newest);
+  auto bytes = read_bytes(segment);
+  for (auto& byte : bytes) byte ^= std::byte{1};
+  write_atomically(segment, bytes);
+  resume(killed);
+  expect_same(killed, folder_ / "whole");
+
+  const fs::path hopeless = killed_after(folder_ / "whole", checkpoints.front());
+  for (const auto& entry : fs::directory_iterator(hopeless / "checkpoints")) {
+    if (entry.path().extension() == ".bin") fs::remove(entry.path());
+  }
+  const auto names = RunFolder::open(hopeless).checkpoint_names();
+  EXPECT_THROW(resume(hopeless), Error);
+  EXPECT_EQ(RunFolder::open(hopeless).checkpoint_names(), names) << "nothing was thrown away";
+}
+
+TEST_F(ResumeTest, ReadErrorsOnTheNewestCheckpointAreNoEnd) {
+  train(tiny(PolicyKind::minred), folder_ / "whole");
+  const auto newest = some_checkpoints(folder_ / "whole", 2).front();
+  const fs::path killed = killed_after(folder_ / "whole", newest);
+  const std::string sick = newest + ".safetensors";
+  {
+    const FileFaults faults([&](FileStep step, const fs::path& path) {
+      return FileFault{step == FileStep::read && path.filename() == sick ? EIO : 0};
+    });
+    resume(killed);
+  }
+  expect_same(killed, folder_ / "whole");
+}
+
+TEST_F(ResumeTest, ASecondProcessOnARunIsRefused) {
+  train(tiny(PolicyKind::fifo), folder_ / "run");
+  const auto lock = RunFolder::lock(folder_ / "run");
+  EXPECT_THAT([&] { resume(folder_ / "run"); },
+              testing::ThrowsMessage<Error>(HasSubstr("in use by process")));
+}
+
+TEST_F(ResumeTest, ALossThatIsNoLongerFiniteNamesTheLastGoodCheckpoint) {
+  Config config = tiny(PolicyKind::fifo);
+  config.learner.train.lr = 1e30;
+  EXPECT_THAT([&] { train(config, folder_ / "run"); },
+              testing::ThrowsMessage<Error>(testing::AllOf(
+                  HasSubstr("the loss of update"), HasSubstr("the last good checkpoint is"))));
+}
+
+TEST_F(ResumeTest, ASignalStopsInGoodOrder) {
+  Config config = tiny(PolicyKind::minred);
+  config.learner.train.max_updates = 300;
+  config.checkpoint.every = 20;
+  config.checkpoint.keep = 2;
+  train(config, folder_ / "whole");
+  // The signal comes with the first file of that name: while the buffer fills, or later.
+  config.checkpoint.every = 3;
+  for (const char* moment : {"pictures-", ".update-"}) {
+    const fs::path run = folder_ / cat("stopped-", moment);
+    std::atomic<bool> sent = false;
+    TrainingResult result;
+    {
+      const FileFaults watch([&](FileStep step, const fs::path& path) {
+        if (step == FileStep::open && path.filename().string().starts_with(moment) &&
+            !sent.exchange(true)) {
+          ::raise(SIGTERM);
+        }
+        return FileFault{};
+      });
+      result = train(config, run);
+    }
+    EXPECT_TRUE(sent) << moment;
+    EXPECT_TRUE(result.stopped) << moment;
+    EXPECT_LT(result.updates, 300) << moment;
+    EXPECT_FALSE(resume(run).stopped);
+    expect_same(run, folder_ / "whole");
+  }
+}
+
+TEST_F(ResumeTest, TimeThatIsOverStopsARunThatCanGoOn) {
+  Config config = tiny(PolicyKind::fifo);
+  config.learner.train.max_updates = 0;
+  config.learner.train.schedule = ScheduleKind::constant;
+  config.checkpoint.every = 50;
+  config.max_hours = 0.3 / 3600;
+  const auto first = train(config, folder_ / "run");
+  EXPECT_TRUE(first.stopped);
+  const auto second = resume(folder_ / "run");
+  EXPECT_TRUE(second.stopped);
+  EXPECT_GT(second.updates, first.updates);
+}
+
+TEST_F(ResumeTest, FilesOfVersion1StillOpen) {
+  const fs::path data = fs::path(RIFFLE_SOURCE_DIR) / "riffle/run/testdata/version1";
+  fs::copy(data, folder_ / "old", fs::copy_options::recursive);
+  const auto folder = RunFolder::open(folder_ / "old");
+  const auto latest = folder.latest_checkpoint();
+  ASSERT_TRUE(latest);
+  const auto trained = load_objective(folder.config(), *latest);
+  const auto untrained = load_objective(folder.config());
+  EXPECT_FALSE(trained->parameters()[0].equal(untrained->parameters()[0]));
+  EXPECT_THAT([&] { resume(folder_ / "old"); },
+              testing::ThrowsMessage<Error>(HasSubstr("version 1")));
+}
+
+TEST_F(ResumeTest, ACheckpointOfALaterVersionIsLeftAlone) {
+  train(tiny(PolicyKind::fifo), folder_ / "run");
+  const auto folder = RunFolder::open(folder_ / "run");
+  const std::string line = "{\"riffle_checkpoint\":3}";
+  const fs::path manifest = folder.manifest("update-000000020");
+  write_atomically(manifest, cat(line, '\n', checksum_text(checksum(line)), '\n'));
+  EXPECT_THAT([&] { resume(folder_ / "run"); },
+              testing::ThrowsMessage<Error>(HasSubstr("version 3")));
+  EXPECT_TRUE(fs::exists(manifest));
+}
+
+}  // namespace
+}  // namespace riffle

@@ -1,0 +1,78 @@
+#include "riffle/run/stop_signals.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+namespace {
+
+constexpr char kSignal = 's';
+constexpr char kEnd = 'e';
+constexpr std::array<int, 2> kHeeded = {SIGINT, SIGTERM};
+
+volatile std::sig_atomic_t handler_pipe = -1;
+std::array<struct sigaction, 2> before;
+
+// Only calls that are allowed in a signal handler.
+void handle(int) {
+  const int error = errno;
+  for (const int signal : kHeeded) std::signal(signal, SIG_DFL);
+  [[maybe_unused]] const auto written = ::write(handler_pipe, &kSignal, 1);
+  errno = error;
+}
+
+}  // namespace
+
+StopSignals::StopSignals(std::function<void(const char*)> stop, double seconds)
+    : stop_(std::move(stop)) {
+  if (::pipe2(pipe_.data(), O_CLOEXEC) != 0) {
+    throw Error(cat("cannot make a pipe: ", std::strerror(errno)), ErrorKind::failure);
+  }
+  handler_pipe = pipe_[1];
+  struct sigaction action {};
+  action.sa_handler = handle;
+  action.sa_flags = SA_RESTART;
+  for (std::size_t i = 0; i < kHeeded.size(); ++i) ::sigaction(kHeeded[i], &action, &before[i]);
+  thread_ = std::thread([this, seconds] { watch(seconds); });
+}
+
+StopSignals::~StopSignals() {
+  for (std::size_t i = 0; i < kHeeded.size(); ++i) ::sigaction(kHeeded[i], &before[i], nullptr);
+  [[maybe_unused]] const auto written = ::write(pipe_[1], &kEnd, 1);
+  thread_.join();
+  ::close(pipe_[0]);
+  ::close(pipe_[1]);
+}
+
+void StopSignals::watch(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+  constexpr double kLongestPoll = 1e6;
+  const auto start = Clock::now();
+  bool called = false;
+  while (true) {
+    const double left = 1000 * seconds - Milliseconds(Clock::now() - start).count();
+    const bool timed = seconds > 0 && !called;
+    pollfd wait = {pipe_[0], POLLIN, 0};
+    const int ready =
+        ::poll(&wait, 1, timed ? static_cast<int>(std::clamp(left, 0.0, kLongestPoll)) : -1);
+    char byte = 0;
+    if (ready > 0 && ::read(pipe_[0], &byte, 1) == 1 && byte == kEnd) return;
+    const bool over = timed && left <= 0;
+    if (called || (byte != kSignal && !over)) continue;
+    called = true;
+    stop_(over ? "the time is over" : "asked to stop");
+  }
+}
+
+}  // namespace riffle

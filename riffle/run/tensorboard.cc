@@ -1,0 +1,135 @@
+#include "riffle/run/tensorboard.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cmath>
+
+#include <unistd.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/protobuf.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+namespace fs = std::filesystem;
+namespace {
+
+// Numbers of fields as TensorBoard's event.proto and summary.proto have them.
+namespace event_field {
+constexpr int kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7;
+}
+namespace value_field {
+constexpr int kTag = 1, kSimpleValue = 2;
+}
+constexpr const char* kFileVersion = "brain.Event:2";
+constexpr std::int64_t kSessionStart = 1;
+
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+constexpr std::array<std::uint32_t, 256> crc_table() {
+  constexpr std::uint32_t kPolynomial = 0x82F63B78;  // reflected
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t i = 0; i < 256; ++i) {
+    std::uint32_t crc = i;
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ ((crc & 1) != 0 ? kPolynomial : 0);
+    table[i] = crc;
+  }
+  return table;
+}
+
+// Checksums of data that hold checksums are poor; the format masks them.
+std::uint32_t masked(std::uint32_t crc) { return std::rotr(crc, 15) + 0xA282EAD8u; }
+
+template <typename Value>
+std::string raw(Value value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+ProtobufMessage begin_event() {
+  ProtobufMessage event;
+  event.add_double(event_field::kWallTime, now_seconds());
+  return event;
+}
+
+// TensorBoard shows files in the order of their names.
+fs::path new_file(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw Error(cat("cannot make folder ", folder.string(), ": ", error.message()),
+                ErrorKind::failure);
+  }
+  const auto seconds = static_cast<std::int64_t>(now_seconds());
+  for (int number = 0;; ++number) {
+    const std::string count = cat(number < 10 ? "00" : number < 100 ? "0" : "", number);
+    const fs::path path =
+        folder / cat("events.out.tfevents.", seconds, '.', count, ".riffle.", ::getpid());
+    const std::string same_time = cat("events.out.tfevents.", seconds, '.', count, '.');
+    const bool taken = std::ranges::any_of(fs::directory_iterator(folder), [&](const auto& entry) {
+      return entry.path().filename().string().starts_with(same_time);
+    });
+    if (!taken) return path;
+  }
+}
+
+}  // namespace
+
+std::uint32_t crc32c(std::string_view data) {
+  static constexpr auto kTable = crc_table();
+  std::uint32_t crc = 0xFFFFFFFFu;
+  for (const char byte : data)
+    crc = kTable[(crc ^ static_cast<unsigned char>(byte)) & 0xFF] ^ crc >> 8;
+  return ~crc;
+}
+
+std::string tf_record(std::string_view data) {
+  const std::string length = raw(static_cast<std::uint64_t>(data.size()));
+  return cat(length, raw(masked(crc32c(length))), data, raw(masked(crc32c(data))));
+}
+
+EventFile::EventFile(const fs::path& folder, const EventFileOptions& options,
+                     std::int64_t last_update)
+    : path_(new_file(folder)), options_(options), out_(path_) {
+  ProtobufMessage version = begin_event();
+  version.add_text(event_field::kFileVersion, kFileVersion);
+  std::string records = tf_record(version.bytes());
+  if (last_update > 0) {
+    ProtobufMessage session;
+    session.add_integer(1, kSessionStart);
+    ProtobufMessage start = begin_event();
+    start.add_integer(event_field::kStep, last_update + 1);
+    start.add_message(event_field::kSessionLog, session);
+    records += tf_record(start.bytes());
+  }
+  out_.append(records);
+}
+
+bool EventFile::written(std::int64_t update, const EventFileOptions& options) {
+  if (options.dense == 0) return true;
+  const auto line = static_cast<std::uint64_t>(update / options.every);
+  const auto dense = static_cast<std::uint64_t>(options.dense);
+  return line % std::bit_floor(std::max<std::uint64_t>(1, line / dense)) == 0;
+}
+
+void EventFile::write(std::int64_t update,
+                      const std::vector<std::pair<std::string, double>>& values) {
+  if (!written(update, options_)) return;
+  ProtobufMessage summary;
+  for (const auto& [name, value] : values) {
+    if (!std::isfinite(value)) continue;
+    ProtobufMessage scalar;
+    scalar.add_text(value_field::kTag, name);
+    scalar.add_float(value_field::kSimpleValue, static_cast<float>(value));
+    summary.add_message(1, scalar);
+  }
+  ProtobufMessage event = begin_event();
+  event.add_integer(event_field::kStep, update);
+  event.add_message(event_field::kSummary, summary);
+  out_.append(tf_record(event.bytes()));
+}
+
+}  // namespace riffle

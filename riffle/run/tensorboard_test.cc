@@ -1,0 +1,88 @@
+#include "riffle/run/tensorboard.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+
+#include "riffle/base/text.h"
+
+namespace riffle {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kPackageMissing = 77;  // an exit code of the script
+
+class EventFileTest : public testing::Test {
+ protected:
+  EventFileTest() { fs::remove_all(folder_); }
+  ~EventFileTest() override { fs::remove_all(folder_); }
+
+  fs::path folder_ =
+      fs::path(testing::TempDir()) /
+      cat("riffle_events_", testing::UnitTest::GetInstance()->current_test_info()->name());
+};
+
+TEST(Crc32c, IsThatOfTheStandardsExamples) {
+  EXPECT_EQ(crc32c("123456789"), 0xE3069283u);
+  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAu);
+}
+
+TEST_F(EventFileTest, ThinsTheEventsOfALongRun) {
+  const EventFileOptions options{.every = 10, .dense = 100};
+  std::int64_t count = 0;
+  for (std::int64_t line = 1; line <= 6400; ++line) {
+    const bool written = EventFile::written(10 * line, options);
+    if (line < 200) {
+      EXPECT_TRUE(written) << line;
+    }
+    count += written ? 1 : 0;
+  }
+  EXPECT_EQ(count, 200 + 5 * 100) << "a hundred for each doubling";
+  EXPECT_TRUE(EventFile::written(64001, {.every = 1, .dense = 0}));
+}
+
+TEST_F(EventFileTest, EveryFileOfAFolderHasANameOfItsOwnThatSortsBehindTheEarlierOnes) {
+  const EventFile first(folder_, {}), second(folder_, {}), third(folder_, {});
+  EXPECT_LT(first.path(), second.path());
+  EXPECT_LT(second.path(), third.path());
+}
+
+TEST_F(EventFileTest, TensorBoardReadsTheScalarsAndForgetsWhatAResumeTookBack) {
+  if (std::string(RIFFLE_PYTHON).empty()) GTEST_SKIP() << "needs a Python (scripts/setup)";
+  {
+    EventFile file(folder_, {.every = 10});
+    for (const std::int64_t update : {10, 20, 30}) {
+      file.write(update, {{"loss", -0.25 * static_cast<double>(update)},
+                          {"updates_per_batch", std::nan("")},
+                          {"nearest_0%", 0.125}});
+    }
+  }
+  // The run was killed after update 30 and went on from the checkpoint of update 20.
+  EventFile file(folder_, {.every = 10}, /*last_update=*/20);
+  file.write(30, {{"loss", 7.0}});
+  file.write(40, {{"loss", 8.0}});
+
+  const std::string command =
+      cat("LD_PRELOAD= '", RIFFLE_PYTHON, "' '", RIFFLE_SOURCE_DIR,
+          "/riffle/run/testdata/read_events.py' '", folder_.string(), "' 2>/dev/null");
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string out;
+  for (int c; (c = std::fgetc(pipe)) != EOF;) out.push_back(static_cast<char>(c));
+  const int code = WEXITSTATUS(pclose(pipe));
+  if (code == kPackageMissing) {
+    GTEST_SKIP() << "needs tensorboard in " << RIFFLE_PYTHON << " (scripts/setup)";
+  }
+  ASSERT_EQ(code, 0) << command;
+  const auto scalars = nlohmann::json::parse(out);
+  EXPECT_EQ(scalars["loss"], nlohmann::json({{10, -2.5}, {20, -5.0}, {30, 7.0}, {40, 8.0}}));
+  EXPECT_EQ(scalars["nearest_0%"], nlohmann::json({{10, 0.125}, {20, 0.125}}));
+  EXPECT_FALSE(scalars.contains("updates_per_batch"));
+}
+
+}  // namespace
+}  // namespace riffle

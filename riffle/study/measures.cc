@@ -1,0 +1,230 @@
+#include "riffle/study/measures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+namespace {
+
+const std::vector<Measure>& all_measures() {
+  static const std::vector<Measure> all = {
+      {.name = "linear_top1",
+       .label = "linear top-1",
+       .unit = "%",
+       .best = Best::highest,
+       .metric = "",
+       .per_point = true},
+      {.name = "linear_top5",
+       .label = "linear top-5",
+       .unit = "%",
+       .best = Best::highest,
+       .metric = "",
+       .per_point = true},
+      {.name = "knn_top1",
+       .label = "k-NN",
+       .unit = "%",
+       .best = Best::highest,
+       .metric = "",
+       .per_point = true},
+      {.name = "forgetting",
+       .label = "forgetting",
+       .unit = "%",
+       .best = Best::lowest,
+       .metric = "",
+       .per_point = true},
+      {.name = "forgetting_first",
+       .label = "forgetting, first group",
+       .unit = "%",
+       .best = Best::lowest,
+       .metric = "",
+       .per_point = true},
+      {.name = "unseen",
+       .label = "linear top-1, groups not yet seen",
+       .unit = "%",
+       .metric = "",
+       .per_point = true,
+       .final_value = false},
+      {.name = "share",
+       .label = "share of the buffer",
+       .unit = "%",
+       .metric = "",
+       .per_point = true},
+      {.name = "same_clip_pairs",
+       .label = "same-clip pairs in a batch",
+       .unit = "%",
+       .decimals = 2,
+       .factor = 100,
+       .metric = "same_clip_pairs"},
+      {.name = "clips_in_buffer",
+       .label = "clips in the buffer",
+       .unit = "",
+       .decimals = 0,
+       .metric = "buffer_clips"},
+      {.name = "std", .label = "collapse gauge", .unit = "", .decimals = 3, .metric = "std"},
+      {.name = "loss", .label = "loss", .unit = "", .decimals = 3, .metric = "loss"},
+      {.name = "lr", .label = "learning rate", .unit = "", .metric = "lr", .final_value = false},
+      {.name = "seconds", .label = "training", .unit = "s", .decimals = 0, .metric = ""},
+      {.name = "images_per_s", .label = "speed", .unit = "images/s", .decimals = 0, .metric = ""},
+      {.name = "updates", .label = "updates", .unit = "", .decimals = 0, .metric = ""},
+      {.name = "samples_seen", .label = "samples seen", .unit = "", .decimals = 0, .metric = ""}};
+  return all;
+}
+
+struct Parts {
+  std::string name;
+  std::string part;
+};
+
+Parts split_name(const std::string& text) {
+  const auto at = text.find('@');
+  if (at == std::string::npos) return {text, {}};
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+double accuracy_of(const ResultPoint& point, const std::string& name, const std::string& part) {
+  const auto found = point.accuracy.find(part);
+  if (found == point.accuracy.end()) return std::nan("");
+  if (name == "linear_top5") return found->second.linear_top5;
+  return name == "knn_top1" ? found->second.knn_top1 : found->second.linear_top1;
+}
+
+// Of the stream that the run saw in all.
+double seen_share(const RunResult& result, std::size_t point) {
+  const auto total = static_cast<double>(result.points.back().samples_seen);
+  return total > 0 ? static_cast<double>(result.points[point].samples_seen) / total : 0;
+}
+
+double end_of_group(const RunResult& result, std::size_t group) {
+  return static_cast<double>(group + 1) / static_cast<double>(result.order.size());
+}
+
+// The evaluation nearest to the end of a group's training.
+std::size_t end_point(const RunResult& result, std::size_t group) {
+  std::size_t nearest = 0;
+  for (std::size_t i = 0; i < result.points.size(); ++i) {
+    const double end = end_of_group(result, group);
+    if (std::abs(seen_share(result, i) - end) < std::abs(seen_share(result, nearest) - end)) {
+      nearest = i;
+    }
+  }
+  return nearest;
+}
+
+double mean_forgetting(const RunResult& result, std::size_t point) {
+  std::vector<double> values;
+  for (std::size_t group = 0; group + 1 < result.order.size(); ++group) {
+    if (end_point(result, group) < point) values.push_back(forgetting(result, group, point));
+  }
+  return mean_and_spread(values).mean;
+}
+
+// A group counts as not yet seen until the one before it ends.
+double unseen_accuracy(const RunResult& result, std::size_t point) {
+  std::vector<double> values;
+  for (std::size_t group = 1; group < result.order.size(); ++group) {
+    if (point <= end_point(result, group - 1)) {
+      values.push_back(accuracy_of(result.points[point], "linear_top1", result.order[group]));
+    }
+  }
+  return mean_and_spread(values).mean;
+}
+
+}  // namespace
+
+const Measure& measure(const std::string& name) {
+  const auto& all = all_measures();
+  const auto found = std::ranges::find(all, split_name(name).name, &Measure::name);
+  if (found == all.end()) throw std::logic_error("no measure " + name);
+  return *found;
+}
+
+std::string measure_label(const std::string& name) {
+  const auto part = split_name(name).part;
+  return part.empty() ? measure(name).label : cat(measure(name).label, ", ", part);
+}
+
+void require_measure(const std::string& name, const std::vector<std::string>& parts) {
+  const auto [bare, part] = split_name(name);
+  std::vector<std::string> names;
+  for (const auto& each : all_measures()) {
+    if (each.final_value) names.push_back(each.name);
+  }
+  if (std::ranges::find(names, bare) == names.end()) {
+    throw Error(unknown_name("measure", bare, names));
+  }
+  if (!part.empty() && !parts.empty() && std::ranges::find(parts, part) == parts.end()) {
+    throw Error(unknown_name("probe set or group", part, parts));
+  }
+}
+
+void require_curve(const std::string& name, const std::vector<std::string>& parts,
+                   const std::string& x) {
+  if (x != "updates" && x != "samples") return require_measure(name, parts);
+  const auto [bare, part] = split_name(name);
+  std::vector<std::string> names;
+  for (const auto& each : all_measures()) {
+    if (each.per_point || !each.metric.empty()) names.push_back(each.name);
+  }
+  if (std::ranges::find(names, bare) == names.end()) {
+    throw Error(unknown_name("measure over time", bare, names));
+  }
+  if (!part.empty() && std::ranges::find(parts, part) == parts.end()) {
+    throw Error(unknown_name("probe set or group", part, parts));
+  }
+}
+
+double point_value(const RunResult& result, std::size_t point, const std::string& name,
+                   const std::string& set) {
+  const auto [bare, part] = split_name(name);
+  if (bare == "forgetting") return mean_forgetting(result, point);
+  if (bare == "forgetting_first") {
+    return result.order.empty() ? std::nan("") : forgetting(result, 0, point);
+  }
+  if (bare == "unseen") return unseen_accuracy(result, point);
+  if (bare == "share") {
+    const auto found = result.points[point].share.find(part);
+    return found == result.points[point].share.end() ? std::nan("") : found->second;
+  }
+  return accuracy_of(result.points[point], bare, part.empty() ? set : part);
+}
+
+double final_value(const RunResult& result, const std::string& name, const std::string& set) {
+  const Measure& shown = measure(name);
+  if (shown.per_point) {
+    if (result.points.empty()) return std::nan("");
+    return shown.factor * point_value(result, result.points.size() - 1, name, set);
+  }
+  const auto found = result.values.find(shown.name);
+  return found == result.values.end() ? std::nan("") : shown.factor * found->second;
+}
+
+double forgetting(const RunResult& result, std::size_t group, std::size_t point) {
+  const std::size_t end = end_point(result, group);
+  if (point < end) return std::nan("");
+  const double before = accuracy_of(result.points[end], "linear_top1", result.order[group]);
+  const double now = accuracy_of(result.points[point], "linear_top1", result.order[group]);
+  return before > 0 ? 100 * (before - now) / before : std::nan("");
+}
+
+MeanAndSpread mean_and_spread(const std::vector<double>& values) {
+  double sum = 0;
+  double count = 0;
+  for (const double value : values) {
+    if (!std::isfinite(value)) continue;
+    sum += value;
+    ++count;
+  }
+  if (count == 0) return {std::nan(""), std::nan("")};
+  const double mean = sum / count;
+  double squares = 0;
+  for (const double value : values) {
+    if (std::isfinite(value)) squares += (value - mean) * (value - mean);
+  }
+  return {mean, count > 1 ? std::sqrt(squares / (count - 1)) : std::nan("")};
+}
+
+}  // namespace riffle

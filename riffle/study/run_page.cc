@@ -1,0 +1,301 @@
+#include "riffle/study/run_page.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+#include "riffle/report/html_page.h"
+#include "riffle/report/line_chart.h"
+#include "riffle/run/metrics_history.h"
+#include "riffle/run/run_folder.h"
+#include "riffle/run/saved_buffer.h"
+#include "riffle/study/buffer_page.h"
+
+namespace riffle {
+namespace fs = std::filesystem;
+namespace {
+
+struct Run {
+  std::string name;
+  fs::path path;
+  Config config;
+  std::vector<std::pair<std::string, std::string>> keys;  // of the configuration, with their values
+  MetricsHistory metrics;
+};
+
+std::vector<std::pair<std::string, std::string>> key_values(Config config) {
+  Fields fields;
+  config.describe(fields);
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const auto& field : fields.all()) values.emplace_back(field.key, field.get());
+  return values;
+}
+
+// The folders' names where these tell them apart, their paths otherwise.
+std::vector<Run> read_runs(std::span<const fs::path> paths) {
+  std::set<std::string> names;
+  for (const auto& path : paths) names.insert(fs::weakly_canonical(path).filename().string());
+  std::vector<Run> runs;
+  for (const auto& path : paths) {
+    const auto folder = RunFolder::open(path);
+    const Config config = folder.config();
+    const std::string name = fs::weakly_canonical(path).filename().string();
+    runs.push_back({names.size() == paths.size() ? name : path.string(), path, config,
+                    key_values(config), read_metrics(folder.metrics())});
+  }
+  return runs;
+}
+
+// One chart: what it shows and how a run's value comes from its metrics.
+struct Shown {
+  std::string title;
+  std::string label;
+  std::string key;
+  std::string caption;
+  double factor = 1;
+  bool per_batch = false;  // times the batch: updates to pictures
+  bool smooth = false;
+  double least = 0;  // shown when some value is larger
+};
+
+const std::vector<Shown>& shown_curves() {
+  static const std::vector<Shown> all = {
+      {.title = "Loss",
+       .label = "loss",
+       .key = "loss",
+       .caption = "Negative cosine similarity. A low loss alone is no sign of a good "
+                  "representation: near-equal frames are easy.",
+       .smooth = true},
+      {.title = "Collapse gauge",
+       .label = "channel std x sqrt(dim)",
+       .key = "std",
+       .caption = "1 when features spread over the sphere, 0 when all are the same.",
+       .smooth = true},
+      {.title = "How much a batch repeats itself",
+       .label = "same-clip pairs (%)",
+       .key = "same_clip_pairs",
+       .caption = "Share of the pairs in a training batch that come from one clip.",
+       .factor = 100,
+       .smooth = true},
+      {.title = "What the buffer holds",
+       .label = "distinct clips",
+       .key = "buffer_clips",
+       .caption = "Clips with at least one sample in the buffer."},
+      {.title = "How old the buffer is",
+       .label = "mean age (samples)",
+       .key = "buffer_mean_age",
+       .caption = "How many samples entered after one, mean over the buffer."},
+      {.title = "How redundant the buffer is",
+       .label = "median nearest distance",
+       .key = "nearest_50%",
+       .caption = "Cosine distance from a sample to the nearest other one in the buffer."},
+      {.title = "Speed of training",
+       .label = "images/s",
+       .key = "updates_per_s",
+       .caption = "Pictures that the optimiser used a second.",
+       .per_batch = true,
+       .smooth = true},
+      {.title = "Speed of the stream",
+       .label = "samples/s",
+       .key = "samples_per_s",
+       .caption = "Samples that entered the buffer a second.",
+       .smooth = true},
+      {.title = "Waiting for the stream",
+       .label = "share of the time (%)",
+       .key = "idle_share",
+       .caption = "Time in which training stood still because no batch was there.",
+       .factor = 100,
+       .smooth = true,
+       .least = 0.01},
+      {.title = "Learning rate", .label = "learning rate", .key = "lr", .caption = ""}};
+  return all;
+}
+
+std::optional<Figure> figure(const Shown& shown, const std::vector<Run>& runs) {
+  constexpr std::size_t kSmoothWindows = 60;  // a noisy curve is a mean over so many parts of it
+  LineChart chart;
+  chart.title = shown.title;
+  chart.x_label = "updates";
+  chart.y_label = shown.label;
+  chart.width = 460;  // two side by side
+  chart.height = 300;
+  bool something = false;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const MetricCurve* curve = runs[i].metrics.find(shown.key);
+    if (curve == nullptr) continue;
+    const double factor =
+        shown.factor *
+        (shown.per_batch ? static_cast<double>(runs[i].config.learner.train.batch) : 1.0);
+    LineSeries series;
+    series.name = runs[i].name;
+    series.colour = static_cast<Colour>(i);
+    series.x = curve->updates;
+    for (const double value : curve->values) {
+      series.y.push_back(factor * value);
+      something = something || std::abs(value) > shown.least;
+    }
+    if (shown.smooth) series.y = moving_mean(series.y, series.y.size() / kSmoothWindows);
+    chart.series.push_back(std::move(series));
+  }
+  if (!something) return std::nullopt;
+  return Figure{shown.title, chart.svg(), shown.caption};
+}
+
+Table runs_table(const std::vector<Run>& runs) {
+  Table table;
+  table.caption =
+      "Loss, collapse gauge (std), same-clip pairs and speed are means over the last tenth of each "
+      "run; samples are those seen, clips those in the buffer at the end.";
+  table.columns = {{"run"},
+                   {"buffer"},
+                   {"updates", "", Best::none, true},
+                   {"samples", "", Best::none, true},
+                   {"loss", "", Best::none, true},
+                   {"std", "", Best::none, true},
+                   {"pairs", "%", Best::none, true},
+                   {"clips", "", Best::none, true},
+                   {"images/s", "", Best::none, true},
+                   {"minutes", "", Best::none, true}};
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto& [name, path, config, keys, metrics] = runs[i];
+    const auto value = [&keys = keys](const std::string& key) {
+      return std::ranges::find(keys, key, &std::pair<std::string, std::string>::first)->second;
+    };
+    const std::string policy = value("buffer.policy");
+    const MetricCurve* loss = metrics.find("loss");
+    table.rows.push_back(
+        {{Cell::words(name),
+          Cell::words(policy == "none" ? policy : cat(policy, "\u00a0", value("buffer.capacity"))),
+          Cell::number(loss == nullptr ? 0 : loss->updates.back(), 0),
+          Cell::number(metrics.last("samples_seen"), 0), Cell::number(metrics.late_mean("loss"), 4),
+          Cell::number(metrics.late_mean("std"), 3),
+          Cell::number(100 * metrics.late_mean("same_clip_pairs"), 1),
+          Cell::number(metrics.last("buffer_clips"), 0),
+          Cell::number(
+              metrics.late_mean("updates_per_s") * static_cast<double>(config.learner.train.batch),
+              0),
+          Cell::number(metrics.last("seconds") / 60, 1)},
+         static_cast<Colour>(i)});
+  }
+  return table;
+}
+
+// The keys that are not the same in all runs.
+Table differences(const std::vector<Run>& runs) {
+  Table table;
+  table.columns.push_back({"key"});
+  for (const auto& run : runs) table.columns.push_back({run.name});
+  for (std::size_t i = 0; i < runs.front().keys.size(); ++i) {
+    const auto& [key, first] = runs.front().keys[i];
+    const auto same = [&, i, &value = first](const Run& run) {
+      return run.keys[i].second == value;
+    };
+    if (std::ranges::all_of(runs, same)) continue;
+    Row row{{Cell::words(key)}};
+    for (const auto& run : runs) {
+      const std::string& value = run.keys[i].second;
+      row.cells.push_back(Cell::words(value.empty() ? "(empty)" : value));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::string lead(const std::vector<Run>& runs) {
+  const Config& first = runs.front().config;
+  const auto same = [&](const Run& run) {
+    return run.config.stream == first.stream && run.config.shapes == first.shapes;
+  };
+  if (!std::ranges::all_of(runs, same)) return "Learned from different streams.";
+  return cat("Learned from ", first.stream, first.shapes.empty() ? "" : cat(" as ", first.shapes),
+             ".");
+}
+
+// What each buffer holds, where there is a checkpoint: a few, evenly spaced.
+void add_sheets(HtmlPage& page, const std::vector<Run>& runs) {
+  constexpr std::size_t kShown = 24;
+  std::vector<PictureFigure> sheets;
+  for (const auto& run : runs) {
+    try {
+      SavedBuffer buffer(RunFolder::open(run.path));
+      const std::size_t size = buffer.samples().size();
+      std::vector<std::size_t> which;
+      for (std::size_t i = 0; i < std::min(kShown, size); ++i) {
+        which.push_back(i * size / std::min(kShown, size));
+      }
+      if (which.empty()) continue;
+      sheets.push_back(buffer_sheet(
+          buffer, run.name, which,
+          cat("Of ", size, " samples at ", buffer.checkpoint(), ", evenly spaced, oldest first.")));
+    } catch (const Error&) {
+      continue;  // no checkpoint yet, or a newer one took its place just now
+    }
+  }
+  if (sheets.empty()) return;
+  page.section("What they keep");
+  for (const auto& sheet : sheets) page.picture(sheet);
+}
+
+void add_warnings(HtmlPage& page, const std::vector<Run>& runs) {
+  constexpr double kCollapsed = 0.1;
+  for (const auto& run : runs) {
+    if (run.metrics.find("loss") == nullptr) {
+      page.note(cat(run.name, " has no line of metrics yet: ", "one is written every ",
+                    run.config.metrics.every, " updates once the buffer is full."));
+    } else if (run.metrics.late_mean("std") < kCollapsed) {
+      page.note(cat(run.name, " has collapsed: its features are nearly all the same (gauge ",
+                    fixed(run.metrics.late_mean("std"), 3), ")."));
+    }
+  }
+}
+
+}  // namespace
+
+std::string run_page(std::span<const fs::path> paths) {
+  const std::vector<Run> runs = read_runs(paths);
+  std::vector<std::string> names;
+  for (const auto& run : runs) names.push_back(run.name);
+  HtmlPage page(runs.size() == 1 ? cat("Run ", names.front()) : cat(runs.size(), " runs compared"),
+                lead(runs));
+  add_warnings(page, runs);
+
+  page.section(runs.size() == 1 ? "Figures" : "Runs");
+  page.table(runs_table(runs));
+
+  std::vector<Figure> figures;
+  for (const auto& shown : shown_curves()) {
+    if (auto drawn = figure(shown, runs)) figures.push_back(std::move(*drawn));
+  }
+  if (!figures.empty()) {
+    page.section("Curves");
+    page.figures(figures);
+  }
+
+  add_sheets(page, runs);
+
+  page.section("Configuration");
+  if (runs.size() > 1) {
+    const Table table = differences(runs);
+    if (table.rows.empty()) {
+      page.paragraph("All keys are the same in all runs.");
+    } else {
+      page.paragraph("Keys in which the runs differ:");
+      page.table(table);
+    }
+  }
+  for (const auto& run : runs) {
+    page.folded_code(cat("Everything that ", run.name, " used"), config_yaml(run.config));
+  }
+  page.section("How to get this page");
+  std::vector<std::string> words = {"riffle report"};
+  for (const auto& path : paths) words.push_back(path.string());
+  page.code(join(words, " "));
+  page.footer("Made by riffle report.");
+  return page.html();
+}
+
+}  // namespace riffle

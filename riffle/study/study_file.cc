@@ -1,0 +1,346 @@
+#include "riffle/study/study_file.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "riffle/base/error.h"
+#include "riffle/base/file.h"
+#include "riffle/base/text.h"
+#include "riffle/eval/linear_probe.h"
+#include "riffle/study/measures.h"
+#include "riffle/study/study_yaml.h"
+
+namespace riffle {
+namespace {
+
+class Reader {
+ public:
+  Reader(std::filesystem::path file, std::string scale, std::string data)
+      : file_(std::move(file)), scale_(std::move(scale)), data_(std::move(data)) {}
+
+  Study read() {
+    const Names scales(std::begin(kStudyScales), std::end(kStudyScales));
+    require_known("scale", scale_, scales);
+    const YAML::Node root = load(file_);
+    require_keys(root, "the study",
+                 {"title", "question", "paper", "runs_of", "set", "vary", "without_buffer", "probe",
+                  "scales", "show", "published"});
+    Study study;
+    study.name = file_.stem().string();
+    study.file = file_;
+    study.scale = scale_;
+    study.title = text_of(root, "title", study.name);
+    study.question = text_of(root, "question");
+    study.paper = text_of(root, "paper");
+    if (root["runs_of"]) {
+      for (const char* key : {"set", "vary", "without_buffer", "probe", "scales"}) {
+        if (root[key]) throw Error(cat("'", key, "' cannot stand beside 'runs_of'"));
+      }
+      const auto other = file_.parent_path() / (text_of(root["runs_of"]) + ".yaml");
+      read_runs(load(other), study);
+    } else {
+      read_runs(root, study);
+    }
+    read_shows(root, study);
+    read_published(root, study);
+    return study;
+  }
+
+ private:
+  YAML::Node load(const std::filesystem::path& path) const {
+    const YAML::Node root = YAML::Load(read_text(path));
+    require_map(root, path.string());
+    return root;
+  }
+
+  std::string filled(const std::string& text) const {
+    if (data_.empty() && text.find("{data}") != std::string::npos) {
+      throw Error(cat("'", text, "' needs --data DIR"));
+    }
+    const auto folder = std::filesystem::absolute(file_).parent_path().string();
+    return replaced(replaced(text, "{data}", data_), "{study}", folder);
+  }
+
+  // Nested or dotted keys, each checked by the configuration itself.
+  void read_keys(const YAML::Node& node, const std::string& prefix, KeyValues& keys,
+                 const Names& reserved = {}) const {
+    require_map(node, prefix.empty() ? "set" : prefix);
+    for (const auto& entry : node) {
+      const auto name = entry.first.as<std::string>();
+      if (prefix.empty() && std::ranges::find(reserved, name) != reserved.end()) continue;
+      const std::string key = prefix + name;
+      if (entry.second.IsMap()) {
+        read_keys(entry.second, key + '.', keys);
+        continue;
+      }
+      const std::string value = filled(text_of(entry.second));
+      const bool adds = key.ends_with('+');
+      const std::string bare = adds ? key.substr(0, key.size() - 1) : key;
+      if (bare == "run.seed" || bare.starts_with("checkpoint.")) {
+        throw Error(cat(bare, " is set by the study itself"));
+      }
+      ConfigBuilder builder;
+      builder.set(bare, replaced(value, "{seed}", "0"));
+      const auto found = std::ranges::find(keys, key, &KeyValues::value_type::first);
+      if (found == keys.end()) {
+        keys.emplace_back(key, value);
+      } else {
+        found->second = value;
+      }
+    }
+  }
+
+  void read_runs(const YAML::Node& root, Study& study) const {
+    if (!root["scales"] || !root["scales"].IsMap() || !root["scales"][scale_]) {
+      throw Error(cat("the study has no scale '", scale_, "'"));
+    }
+    const Names scales(std::begin(kStudyScales), std::end(kStudyScales));
+    require_keys(root["scales"], "scales", scales);
+    const YAML::Node scale = root["scales"][scale_];
+    require_keys(scale, cat("scales.", scale_), {"about", "set", "vary", "drop", "probe", "seeds"});
+    study.about = text_of(scale, "about");
+    if (scale["seeds"]) study.seeds = count_of(scale["seeds"], "seeds");
+    if (root["without_buffer"]) {
+      const auto rule = text_of(root["without_buffer"]);
+      require_known("value of without_buffer", rule, {"same_updates", "same_samples"});
+      study.without_buffer =
+          rule == "same_updates" ? WithoutBuffer::same_updates : WithoutBuffer::same_samples;
+    }
+    if (root["set"]) read_keys(root["set"], "", study.set);
+    if (scale["set"]) read_keys(scale["set"], "", study.set);
+    if (!root["vary"]) throw Error("'vary' is missing: what do the runs differ in?");
+    read_axes(root["vary"], choices_of(scale["drop"]), study);
+    if (scale["vary"]) change_axes(scale["vary"], study);
+    if (root["probe"]) read_probe(root["probe"], study.probe);
+    if (scale["probe"]) read_probe(scale["probe"], study.probe);
+    if (study.probe.sets.empty()) throw Error("probe.sets is missing: what is measured?");
+    check_names(study);
+  }
+
+  void read_axes(const YAML::Node& vary, const std::map<std::string, Names>& drop,
+                 Study& study) const {
+    require_map(vary, "vary");
+    for (const auto& axis_node : vary) {
+      StudyAxis axis{axis_node.first.as<std::string>(), {}};
+      require_map(axis_node.second, cat("vary.", axis.name));
+      const auto dropped = drop.find(axis.name);
+      for (const auto& node : axis_node.second) {
+        const auto name = node.first.as<std::string>();
+        if (dropped != drop.end() && std::ranges::count(dropped->second, name) > 0) continue;
+        AxisValue value{.name = name, .title = name, .set = {}, .order = {}, .only = {}};
+        if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                   "0123456789._") != std::string::npos) {
+          throw Error(cat("vary.", axis.name, ": '", name,
+                          "' is part of folder names: letters, digits, dots and underscores only"));
+        }
+        read_value(node.second, value);
+        axis.values.push_back(std::move(value));
+      }
+      if (axis.values.empty()) throw Error(cat("vary.", axis.name, " has no values"));
+      study.axes.push_back(std::move(axis));
+    }
+    for (const auto& [name, values] : drop) {
+      study_axis(study, name, "drop");
+      Names all;
+      for (const auto& node : vary[name]) all.push_back(node.first.as<std::string>());
+      for (const auto& value : values) require_known(cat("value of ", name), value, all);
+    }
+  }
+
+  void read_value(const YAML::Node& node, AxisValue& value) const {
+    if (node.IsNull()) return;
+    read_keys(node, "", value.set, {"title", "reference", "order", "only"});
+    value.title = text_of(node, "title", value.title);
+    if (node["reference"]) value.reference = parse_bool(text_of(node["reference"]), "reference");
+    if (node["order"]) value.order = names_of(node["order"]);
+    for (auto& [axis, names] : choices_of(node["only"])) value.only[axis] = names;
+  }
+
+  void change_axes(const YAML::Node& vary, Study& study) const {
+    require_map(vary, "vary");
+    for (const auto& axis_node : vary) {
+      StudyAxis& axis = study_axis(study, axis_node.first.as<std::string>(), "vary");
+      Names names;
+      for (const auto& value : axis.values) names.push_back(value.name);
+      for (const auto& node : axis_node.second) {
+        const auto name = node.first.as<std::string>();
+        require_known(cat("value of ", axis.name), name, names);
+        read_value(node.second, *std::ranges::find(axis.values, name, &AxisValue::name));
+      }
+    }
+  }
+
+  static StudyAxis& study_axis(Study& study, const std::string& name, const std::string& where) {
+    Names names;
+    for (const auto& axis : study.axes) names.push_back(axis.name);
+    require_known(cat("axis in ", where), name, names);
+    return *std::ranges::find(study.axes, name, &StudyAxis::name);
+  }
+
+  void read_probe(const YAML::Node& node, ProbePlan& probe) const {
+    require_keys(node, "probe", {"points", "samples", "sets", "groups", "order"});
+    if (node["points"]) probe.points = count_of(node["points"], "probe.points");
+    if (node["samples"]) probe.samples = count_of(node["samples"], "probe.samples");
+    if (node["order"]) probe.order = names_of(node["order"]);
+    if (node["sets"]) {
+      probe.sets.clear();
+      require_map(node["sets"], "probe.sets");
+      for (const auto& entry : node["sets"]) {
+        const auto name = entry.first.as<std::string>();
+        const YAML::Node& set = entry.second;
+        require_keys(set, cat("probe.sets.", name),
+                     {"train", "train_shapes", "val", "val_shapes", "recipe"});
+        for (const char* key : {"train", "val"}) {
+          if (!set[key]) throw Error(cat("probe.sets.", name, " has no '", key, "'"));
+        }
+        const std::string recipe = text_of(set, "recipe", "cached");
+        linear_recipe(recipe);
+        probe.sets.push_back({name, filled(text_of(set["train"])),
+                              filled(text_of(set, "train_shapes")), filled(text_of(set["val"])),
+                              filled(text_of(set, "val_shapes")), recipe});
+      }
+    }
+    if (node["groups"]) {
+      probe.groups.clear();
+      require_map(node["groups"], "probe.groups");
+      for (const auto& entry : node["groups"]) {
+        probe.groups.emplace_back(entry.first.as<std::string>(), filled(text_of(entry.second)));
+      }
+    }
+  }
+
+  static Names group_names(const Study& study) {
+    Names names;
+    for (const auto& [name, unused] : study.probe.groups) names.push_back(name);
+    return names;
+  }
+
+  // What the file names must be there.
+  static void check_names(Study& study) {
+    const auto check_order = [&](const Names& order) {
+      for (const auto& name : order) require_known("group in order", name, group_names(study));
+    };
+    check_order(study.probe.order);
+    for (const auto& axis : study.axes) {
+      for (const auto& value : axis.values) {
+        check_order(value.order);
+        for (const auto& [other, unused] : value.only) study_axis(study, other, "only");
+      }
+    }
+  }
+
+  void read_shows(const YAML::Node& root, Study& study) const {
+    if (!root["show"] || !root["show"].IsSequence()) {
+      throw Error("'show' must be a list of tables and figures");
+    }
+    Names parts;
+    for (const auto& set : study.probe.sets) parts.push_back(set.name);
+    for (const auto& name : group_names(study)) parts.push_back(name);
+    for (const auto& node : root["show"]) {
+      require_map(node, "show");
+      Shown shown;
+      const bool table = static_cast<bool>(node["table"]);
+      shown.kind = table ? Shown::Kind::table : Shown::Kind::lines;
+      if (table) {
+        require_keys(node, "a table", {"table", "caption", "rows", "columns", "values", "where"});
+      } else {
+        require_keys(node, "a figure", {"lines", "caption", "x", "y", "line", "panel", "where"});
+      }
+      shown.title = text_of(node, table ? "table" : "lines");
+      shown.caption = text_of(node, "caption");
+      shown.values = names_of(node[table ? "values" : "y"]);
+      shown.rows = names_of(node["rows"]);
+      shown.columns = names_of(node["columns"]);
+      shown.x = text_of(node, "x", shown.x);
+      shown.line = text_of(node, "line");
+      shown.panel = text_of(node, "panel");
+      shown.where = choices_of(node["where"]);
+      check_shown(shown, parts, study);
+      study.shows.push_back(std::move(shown));
+    }
+  }
+
+  static void check_shown(const Shown& shown, const Names& parts, Study& study) {
+    if (shown.title.empty()) throw Error("each entry of 'show' begins with 'table:' or 'lines:'");
+    const std::string where = cat("'", shown.title, "'");
+    const bool table = shown.kind == Shown::Kind::table;
+    if (shown.values.empty()) throw Error(cat(where, " has no ", table ? "values" : "y"));
+    if (table && shown.rows.empty()) throw Error(cat(where, " has no rows"));
+    for (const auto& value : shown.values) {
+      if (table) {
+        require_measure(value, parts);
+      } else {
+        require_curve(value, parts, shown.x);
+      }
+    }
+    for (const auto& name : shown.rows) study_axis(study, name, where);
+    for (const auto& name : shown.columns) study_axis(study, name, where);
+    for (const auto& [name, unused] : shown.where) study_axis(study, name, where);
+    if (!shown.line.empty()) study_axis(study, shown.line, where);
+    if (!shown.panel.empty()) study_axis(study, shown.panel, where);
+    if (shown.x == "updates" || shown.x == "samples") return;
+    for (const auto& value : study_axis(study, shown.x, where).values) {
+      parse_number(value.name, cat("a value of ", shown.x, ", which is an x axis,"));
+    }
+  }
+
+  void read_published(const YAML::Node& root, Study& study) const {
+    for (const auto& node : root["published"]) {
+      require_map(node, "published");
+      Published entry;
+      for (const auto& item : node) {
+        const auto key = item.first.as<std::string>();
+        const auto value = item.second.as<std::string>();
+        if (std::ranges::find(study.axes, key, &StudyAxis::name) != study.axes.end()) {
+          entry.at[key] = value;
+        } else {
+          // The paper's sets need not be there at this scale.
+          require_measure(key.substr(0, key.find('@')), {});
+          entry.values[key] = parse_number(value, cat("published ", key));
+        }
+      }
+      study.published.push_back(std::move(entry));
+    }
+  }
+
+  std::filesystem::path file_;
+  std::string scale_;
+  std::string data_;
+};
+
+}  // namespace
+
+const AxisValue& StudyAxis::value(const std::string& value_name) const {
+  const auto found = std::ranges::find(values, value_name, &AxisValue::name);
+  if (found == values.end()) throw std::logic_error("no value " + value_name + " of " + name);
+  return *found;
+}
+
+const StudyAxis& Study::axis(const std::string& axis_name) const {
+  const auto found = std::ranges::find(axes, axis_name, &StudyAxis::name);
+  if (found == axes.end()) throw std::logic_error("no axis " + axis_name);
+  return *found;
+}
+
+std::string ProbePlan::text() const {
+  std::string text = cat("points ", points, ", samples ", samples);
+  for (const auto& set : sets) {
+    text += cat("; ", set.name, ": ", set.recipe, ", train ", set.train, ' ', set.train_shapes,
+                ", val ", set.val, ' ', set.val_shapes);
+  }
+  for (const auto& [name, shapes] : groups) text += cat("; ", name, ": ", shapes);
+  return text;
+}
+
+Study load_study(const std::filesystem::path& file, const std::string& scale,
+                 const std::string& data) {
+  try {
+    return Reader(file, scale, data).read();
+  } catch (const YAML::Exception& error) {
+    throw Error(cat(file.string(), ": ", error.what()));
+  } catch (const Error& error) {
+    throw Error(cat(file.string(), ": ", error.what()), error.kind());
+  }
+}
+
+}  // namespace riffle

@@ -1,0 +1,110 @@
+#include "riffle/study/study_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "riffle/base/error.h"
+#include "riffle/study/testing_studies.h"
+
+namespace riffle {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+class StudyFile : public StudyTest {};
+
+std::vector<std::string> slugs(const Study& study) {
+  std::vector<std::string> names;
+  for (const auto& run : expand(study)) names.push_back(run.slug);
+  return names;
+}
+
+TEST_F(StudyFile, RunsAreTheCrossProductOfTheAxesTimesTheSeeds) {
+  const Study study =
+      tiny("  mode:\n", "  lr:\n    low: {train.lr: 0.01}\n    high: {train.lr: 0.1}\n  mode:\n");
+  EXPECT_THAT(slugs(study), ElementsAre("low-none-seed0", "low-none-seed1", "low-fifo-seed0",
+                                        "low-fifo-seed1", "high-none-seed0", "high-none-seed1",
+                                        "high-fifo-seed0", "high-fifo-seed1"));
+  const auto runs = expand(study);
+  EXPECT_DOUBLE_EQ(runs[7].config.learner.train.lr, 0.1);
+  EXPECT_EQ(runs[7].config.learner.seed, 1u);
+  EXPECT_THAT(runs[7].config.stream, HasSubstr("seed=1"));
+  EXPECT_EQ(runs[7].config.checkpoint.every, 10);
+}
+
+TEST_F(StudyFile, AValueMayExistOnlyTogetherWithAnother) {
+  const Study study = tiny("  mode:\n    none: {",
+                           "  lr:\n    low:\n    high:\n  mode:\n    none: {only: {lr: high}, ");
+  EXPECT_THAT(slugs(study), ElementsAre("low-fifo-seed0", "low-fifo-seed1", "high-none-seed0",
+                                        "high-none-seed1", "high-fifo-seed0", "high-fifo-seed1"));
+}
+
+TEST_F(StudyFile, AScaleChangesKeysAndValuesAndDropsSome) {
+  const Study study = tiny("smoke: {seeds: 2}",
+                           "smoke: {set: {train.max_updates: 7}, drop: {mode: none}, vary: {mode: "
+                           "{fifo: {buffer.capacity: 24, title: Queue}}}}");
+  const auto runs = expand(study);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].config.learner.train.max_updates, 7);
+  EXPECT_EQ(runs[0].config.learner.buffer.capacity, "24");
+  EXPECT_EQ(study.axis("mode").value("fifo").title, "Queue");
+}
+
+TEST_F(StudyFile, WithoutABufferThereAreAsManyUpdatesOrAsManySamples) {
+  EXPECT_EQ(expand(tiny())[0].config.learner.train.max_updates, 40);
+  const Study study = tiny("set:\n", "without_buffer: same_samples\nset:\n");
+  // 20 batches for 40 updates with K = 2, and two that filled the buffer.
+  EXPECT_EQ(expand(study)[0].config.learner.train.max_updates, 22);
+  EXPECT_EQ(expand(study)[2].config.learner.train.max_updates, 40);
+}
+
+TEST_F(StudyFile, AKeyWithAPlusAddsToAList) {
+  const Study study =
+      tiny("buffer.policy: fifo}", "buffer.policy: fifo, stream.shapes+: 'limit:samples=9'}");
+  EXPECT_EQ(expand(study)[2].config.shapes, "limit:samples=9");
+  const Study both = tiny("fifo: {title: FIFO,",
+                          "fifo: {title: FIFO, stream.shapes: loop, stream.shapes+: "
+                          "'limit:samples=9',");
+  EXPECT_EQ(expand(both)[2].config.shapes, "loop,limit:samples=9");
+}
+
+TEST_F(StudyFile, MistakesAreRefusedWithTheFileAndTheKey) {
+  const auto expect_refused = [this](const std::string& what, const std::string& with,
+                                     const std::string& words) {
+    EXPECT_THAT([&] { expand(tiny(what, with)); },
+                ThrowsMessage<Error>(AllOf(HasSubstr("tiny.yaml"), HasSubstr(words))))
+        << with;
+  };
+  expect_refused("title: Tiny", "titel: Tiny", "did you mean 'title'");
+  expect_refused("buffer.capacity", "buffer.capacty", "did you mean 'buffer.capacity'");
+  expect_refused("batch: 8", "batch: many", "train.batch");
+  expect_refused("batch: 8", "batch: 0", "none-seed0");
+  expect_refused("rows: mode", "rows: mood", "did you mean 'mode'");
+  expect_refused("[linear_top1, updates]", "[linear_top, updates]", "did you mean 'linear_top1'");
+  expect_refused("y: same_clip_pairs", "y: same_clip_pairs@nothing", "nothing");
+  expect_refused("points: 4", "points: 0", "probe.points");
+  expect_refused("samples=60", "samples=60', recipe: 'imagnet", "imagenet");
+  expect_refused("smoke: {seeds: 2}", "small: {seeds: 2}", "no scale 'smoke'");
+  expect_refused("smoke: {seeds: 2}", "smoke: {drop: {mode: lifo}}", "did you mean 'fifo'");
+  expect_refused("none: {title", "no ne: {title", "folder names");
+  expect_refused("threads: 1}", "threads: 1}\n  run.seed: 3", "run.seed");
+  expect_refused("'synthetic:?frames=4", "'{data}synthetic:?frames=4", "--data");
+  expect_refused("{mode: fifo, linear_top1: 12.5}", "{mode: fifo, accuracy: 12.5}", "accuracy");
+  expect_refused("title: Tiny", "title: [", "tiny.yaml");
+}
+
+TEST_F(StudyFile, EveryStudyIsValidAtEveryScale) {
+  for (const auto& entry : fs::directory_iterator(RIFFLE_SOURCE_DIR "/studies")) {
+    if (entry.path().extension() != ".yaml") continue;
+    for (const char* scale : kStudyScales) {
+      SCOPED_TRACE(entry.path().string() + " at " + scale);
+      EXPECT_FALSE(expand(load_study(entry.path(), scale, "/data")).empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace riffle

@@ -1,0 +1,108 @@
+#include "riffle/study/study_runner.h"
+
+#include <algorithm>
+#include <exception>
+#include <set>
+
+#include "riffle/base/error.h"
+#include "riffle/base/log.h"
+#include "riffle/base/text.h"
+#include "riffle/run/checkpoint.h"
+#include "riffle/run/picture_log.h"
+#include "riffle/run/training.h"
+#include "riffle/study/study_probe.h"
+
+namespace riffle {
+namespace fs = std::filesystem;
+namespace {
+
+[[noreturn]] void refuse_other(const fs::path& path) {
+  throw Error(cat(path.string(), " holds a run of other settings than the study's; give another ",
+                  "--out, or remove that folder"));
+}
+
+// A run folder says how many threads it uses, a study may leave that open.
+bool same_settings(Config in_folder, const Config& wanted) {
+  if (wanted.learner.train.threads == 0) in_folder.learner.train.threads = 0;
+  return config_yaml(in_folder) == config_yaml(wanted);
+}
+
+// The run folder as `riffle train` would have left it: evaluations need no checkpoint any more.
+void remove_old_checkpoints(const RunFolder& folder) {
+  const auto names = folder.checkpoint_names();
+  const auto needed = checkpoint_segments(folder, names.back());
+  for (const auto& name : names) {
+    if (name == names.back()) continue;
+    fs::remove(folder.manifest(name));
+    fs::remove(folder.state_file(name));
+  }
+  std::set<std::string> keep;
+  for (const auto segment : needed) keep.insert(PictureLog::segment_name(segment));
+  for (const auto& entry : fs::directory_iterator(folder.checkpoints())) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with("pictures-") && !keep.contains(name)) fs::remove(entry.path());
+  }
+}
+
+// Nothing when it was stopped.
+std::optional<RunResult> make_result(const StudyRun& run, const fs::path& path, StudyProbe& probe) {
+  const bool begun = fs::exists(path / "config.yaml");
+  if ((begun ? resume(path) : train(run.config, path)).stopped) return std::nullopt;
+  const auto folder = RunFolder::open(path);
+  RunResult result = probe.measure_run(folder, run);
+  write_result(path / "result.json", result);
+  remove_old_checkpoints(folder);
+  return result;
+}
+
+}  // namespace
+
+fs::path run_folder_of(const fs::path& out, const StudyRun& run) { return out / "runs" / run.slug; }
+
+std::optional<RunResult> finished_result(const fs::path& out, const Study& study,
+                                         const StudyRun& run) {
+  const fs::path path = run_folder_of(out, run) / "result.json";
+  if (!fs::exists(path)) return std::nullopt;
+  RunResult result = read_result(path);
+  if (result.config != config_yaml(run.config) || result.probe != study.probe.text()) {
+    refuse_other(path.parent_path());
+  }
+  result.order = run.order;
+  return result;
+}
+
+StudyOutcome run_study(const Study& study, const fs::path& out) {
+  StudyOutcome outcome{study, expand(study), {}, {}, 0};
+  // All at first: a study that cannot end well should not begin.
+  for (const auto& run : outcome.runs) {
+    outcome.results.push_back(finished_result(out, study, run));
+    const fs::path path = run_folder_of(out, run);
+    if (!outcome.results.back() && fs::exists(path / "config.yaml") &&
+        !same_settings(RunFolder::open(path).config(), run.config)) {
+      refuse_other(path);
+    }
+  }
+  StudyProbe probe(study.probe);
+  for (std::size_t i = 0; i < outcome.runs.size(); ++i) {
+    if (outcome.results[i]) continue;
+    const StudyRun& run = outcome.runs[i];
+    log_info(cat("run ", i + 1, " of ", outcome.runs.size(), ": ", run.slug));
+    try {
+      outcome.results[i] = make_result(run, run_folder_of(out, run), probe);
+    } catch (const std::exception& error) {
+      std::string why = error.what();
+      why.resize(std::min(why.size(), why.find('\n')));
+      finish_progress();
+      log_warning(cat(run.slug, " failed: ", why));
+      outcome.failed.emplace_back(run.slug, why);
+      continue;
+    }
+    if (!outcome.results[i]) {
+      throw Error("stopped; the same command goes on where it was", ErrorKind::failure);
+    }
+    ++outcome.made;
+  }
+  return outcome;
+}
+
+}  // namespace riffle

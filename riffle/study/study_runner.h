@@ -1,0 +1,36 @@
+// Carries out a study: each run in OUT/runs/SLUG, trained or resumed, then probed; result.json ends
+// it. What is done already is not done again, so a study that was interrupted goes on where it was,
+// and studies with the same runs may share OUT.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "riffle/study/run_result.h"
+#include "riffle/study/study_file.h"
+
+namespace riffle {
+
+struct StudyOutcome {
+  Study study;
+  std::vector<StudyRun> runs;
+  std::vector<std::optional<RunResult>> results;            // as many as runs; nothing: it failed
+  std::vector<std::pair<std::string, std::string>> failed;  // slug, why
+  std::size_t made = 0;                                     // in this call
+};
+
+std::filesystem::path run_folder_of(const std::filesystem::path& out, const StudyRun& run);
+
+// The result of a run that is done; nothing when it is not. Throws Error when it is one of other
+// settings.
+std::optional<RunResult> finished_result(const std::filesystem::path& out, const Study& study,
+                                         const StudyRun& run);
+
+// A run that fails does not end the study. Throws Error when it was stopped by a signal, and when
+// a run in `out` has other settings than the study's.
+StudyOutcome run_study(const Study& study, const std::filesystem::path& out);
+
+}  // namespace riffle

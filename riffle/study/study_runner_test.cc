@@ -1,0 +1,184 @@
+#include "riffle/study/study_runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+#include "riffle/report/well_formed.h"
+#include "riffle/run/training.h"
+#include "riffle/study/study_estimate.h"
+#include "riffle/study/study_page.h"
+#include "riffle/study/study_probe.h"
+#include "riffle/study/study_tables.h"
+#include "riffle/study/testing_studies.h"
+
+namespace riffle {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+class StudyRunner : public StudyTest {};
+
+void expect_same_accuracy(const RunResult& a, const RunResult& b) {
+  const auto& first = a.points.back().accuracy;
+  const auto& second = b.points.back().accuracy;
+  ASSERT_EQ(first.size(), second.size());
+  for (const auto& [set, accuracy] : first) {
+    EXPECT_EQ(accuracy.linear_top1, second.at(set).linear_top1);
+    EXPECT_EQ(accuracy.knn_top1, second.at(set).knn_top1);
+  }
+}
+
+std::size_t files_in(const fs::path& folder) {
+  return static_cast<std::size_t>(
+      std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+TEST_F(StudyRunner, ARunIsMadeOnceAndItsFolderIsLeftSmall) {
+  const Study study = tiny();
+  const auto first = run_study(study, folder_ / "out");
+  EXPECT_EQ(first.made, 4u);
+  EXPECT_TRUE(first.failed.empty());
+  const RunResult& result = *first.results[2];
+  EXPECT_EQ(result.points.front().update, 0);
+  EXPECT_EQ(result.points.back().update, 40);
+  EXPECT_EQ(result.values.at("updates"), 40);
+  const auto run = RunFolder::open(folder_ / "out/runs/fifo-seed0");
+  EXPECT_THAT(run.checkpoint_names(), ElementsAre("update-000000040"));
+
+  const auto second = run_study(study, folder_ / "out");
+  EXPECT_EQ(second.made, 0u);
+  expect_same_accuracy(result, *second.results[2]);
+}
+
+TEST_F(StudyRunner, AnInterruptedRunGoesOnAndEndsTheSame) {
+  const Study study = tiny("smoke: {seeds: 2}", "smoke: {drop: {mode: none}}");
+  const auto whole = run_study(study, folder_ / "whole");
+  const auto runs = expand(study);
+  const fs::path path = run_folder_of(folder_ / "cut", runs[0]);
+  train(runs[0].config, path);
+  // As if it had been killed behind its first checkpoint. (A slow disk may have left one alone:
+  // then the run goes on from its end.)
+  const auto folder = RunFolder::open(path);
+  const auto names = folder.checkpoint_names();
+  for (std::size_t i = 1; i < names.size(); ++i) fs::remove(folder.manifest(names[i]));
+  const auto resumed = run_study(study, folder_ / "cut");
+  EXPECT_EQ(resumed.made, 1u);
+  EXPECT_EQ(files_in(folder.tensorboard()), 2u) << "one of the beginning, one of the rest";
+  expect_same_accuracy(*whole.results[0], *resumed.results[0]);
+}
+
+TEST_F(StudyRunner, AFailingRunDoesNotEndTheStudyAndIsNamed) {
+  const Study study =
+      tiny("buffer.policy: none}", "buffer.policy: none, stream.uri: 'folder:absent'}");
+  const auto outcome = run_study(study, folder_ / "out");
+  EXPECT_EQ(outcome.made, 2u);
+  ASSERT_EQ(outcome.failed.size(), 2u);
+  EXPECT_EQ(outcome.failed[0].first, "none-seed0");
+  EXPECT_THAT(outcome.failed[0].second, HasSubstr("absent"));
+  const auto files = write_study(outcome, folder_ / "out", "command");
+  const std::string page = read_text(files.page);
+  EXPECT_EQ(markup_fault(page), "");
+  EXPECT_THAT(page, HasSubstr("none-seed0 failed"));
+}
+
+TEST_F(StudyRunner, AFolderWithRunsOfOtherSettingsIsRefused) {
+  run_study(tiny("smoke: {seeds: 2}", "smoke: {drop: {mode: none}}"), folder_ / "out");
+  const Study other =
+      tiny("smoke: {seeds: 2}", "smoke: {drop: {mode: none}, set: {train.lr: 0.3}}");
+  EXPECT_THAT([&] { run_study(other, folder_ / "out"); },
+              ThrowsMessage<Error>(HasSubstr("other settings")));
+}
+
+TEST_F(StudyRunner, TablesHoldMeansOverSeedsAndThePapersNumbers) {
+  const Study study = tiny();
+  StudyOutcome outcome{study, expand(study), {}, {}, 0};
+  for (const double accuracy : {10.0, 12.0, 20.0, 26.0}) {
+    RunResult result;
+    result.points.resize(1);
+    result.points[0].accuracy["made"].linear_top1 = accuracy;
+    result.values["updates"] = 40;
+    outcome.results.emplace_back(result);
+  }
+  const Table table = study_table(outcome, study.shows[0]);
+  std::vector<std::string> columns;
+  for (const auto& column : table.columns) columns.push_back(column.name);
+  EXPECT_THAT(columns, ElementsAre("mode", "linear top-1", "linear top-1, paper", "updates"));
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.rows[0].cells[0].text, "Conventional");
+  EXPECT_DOUBLE_EQ(table.rows[0].cells[1].value, 11);
+  EXPECT_TRUE(std::isnan(table.rows[0].cells[2].value));
+  EXPECT_DOUBLE_EQ(table.rows[1].cells[1].value, 23);
+  EXPECT_NEAR(table.rows[1].cells[1].spread, 4.2426, 1e-4);
+  EXPECT_DOUBLE_EQ(table.rows[1].cells[2].value, 12.5);
+
+  outcome.results[3].reset();  // a run that failed does not count
+  EXPECT_DOUBLE_EQ(study_table(outcome, study.shows[0]).rows[1].cells[1].value, 20);
+}
+
+TEST_F(StudyRunner, AnEvaluationTakesTheFirstCheckpointBehindIt) {
+  const std::vector<std::string> names = {"fill-000000001",   "update-000000010",
+                                          "update-000000022", "update-000000025",
+                                          "update-000000037", "update-000000040"};
+  EXPECT_THAT(evaluation_checkpoints(names, 40, 4),
+              ElementsAre("update-000000010", "update-000000022", "update-000000040"))
+      << "37 is nearer to the evaluation at 40 than to that at 30";
+  EXPECT_THAT(evaluation_checkpoints(names, 40, 1), ElementsAre("update-000000040"));
+}
+
+TEST_F(StudyRunner, AnEstimateComesFromUpdatesThatWereTimedOrFromRunsThatAreDone) {
+  const Study study = tiny();
+  const auto before = estimate_study(study, folder_ / "out");
+  ASSERT_EQ(before.runs.size(), 4u);
+  EXPECT_GT(before.total(), 0);
+  EXPECT_THAT(before.basis, HasSubstr("updates of the first run"));
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+  const Study part = tiny("smoke: {seeds: 2}", "smoke: {seeds: 1}");
+  run_study(part, folder_ / "out");
+  const auto after = estimate_study(study, folder_ / "out");
+  EXPECT_TRUE(after.runs[0].done);
+  EXPECT_FALSE(after.runs[1].done);
+  EXPECT_GT(after.runs[1].seconds, 0);
+  EXPECT_THAT(after.basis, HasSubstr("2 runs that are done"));
+}
+
+// The studies of this repository, each from beginning to page.
+class Smoke : public StudyTest, public testing::WithParamInterface<std::string> {};
+
+TEST_P(Smoke, RunsAndLeavesAPageAndTables) {
+  const fs::path file = fs::path(RIFFLE_SOURCE_DIR) / "studies" / (GetParam() + ".yaml");
+  const Study study = load_study(file, "smoke", "");
+  const auto outcome = run_study(study, folder_);
+  for (const auto& [slug, why] : outcome.failed) ADD_FAILURE() << slug << ": " << why;
+  const auto files = write_study(outcome, folder_, "riffle study " + GetParam());
+  const std::string page = read_text(files.page);
+  EXPECT_EQ(markup_fault(page), "");
+  EXPECT_THAT(page, HasSubstr("riffle study " + GetParam()));
+  for (const auto& shown : study.shows) EXPECT_THAT(page, HasSubstr(shown.title));
+  const auto json = nlohmann::json::parse(read_text(files.json));
+  EXPECT_EQ(json["tables"].size(), files.tables.size());
+  EXPECT_EQ(json["runs"].size(), outcome.runs.size());
+  for (const auto& shown : study.shows) {
+    if (shown.kind != Shown::Kind::table) continue;
+    const Table table = study_table(outcome, shown);
+    EXPECT_FALSE(table.rows.empty()) << shown.title;
+  }
+  EXPECT_EQ(run_study(study, folder_).made, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Studies, Smoke,
+                         testing::Values("efficiency", "bandwidth", "correlated", "lifelong",
+                                         "unseen", "buffer-contents", "schedules", "unique-images",
+                                         "policies"),
+                         [](const auto& study) {
+                           std::string name = study.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace riffle

@@ -1,0 +1,296 @@
+#include "riffle/study/study_tables.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "riffle/base/text.h"
+#include "riffle/report/line_chart.h"
+#include "riffle/run/metrics_history.h"
+#include "riffle/study/measures.h"
+
+namespace riffle {
+namespace {
+
+using Names = std::vector<std::string>;
+using Place = std::map<std::string, std::string>;  // axis -> value, of some axes
+
+constexpr std::size_t kSmoothWindows = 60;  // a noisy curve is a mean over so many parts of it
+
+Names value_names(const StudyAxis& axis) {
+  Names names;
+  for (const auto& value : axis.values) names.push_back(value.name);
+  return names;
+}
+
+std::string value_title(const Study& study, const std::string& axis, const std::string& value) {
+  return study.axis(axis).value(value).title;
+}
+
+bool within(const Place& run, const Place& place) {
+  return std::ranges::all_of(place,
+                             [&](const auto& item) { return run.at(item.first) == item.second; });
+}
+
+bool wanted(const Shown& shown, const Place& run) {
+  return std::ranges::all_of(shown.where, [&](const auto& choice) {
+    return std::ranges::count(choice.second, run.at(choice.first)) > 0;
+  });
+}
+
+// The runs of a table or figure, by their places in the outcome, in a part of its axes.
+std::vector<std::size_t> runs_at(const StudyOutcome& outcome, const Shown& shown,
+                                 const Place& place) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < outcome.runs.size(); ++i) {
+    const auto& at = outcome.runs[i].at;
+    if (within(at, place) && wanted(shown, at)) found.push_back(i);
+  }
+  return found;
+}
+
+// Every combination of values of these axes that has a run, in the order of the file.
+std::vector<Place> places(const StudyOutcome& outcome, const Shown& shown, const Names& axes) {
+  std::vector<Place> all = {{}};
+  for (const auto& axis : axes) {
+    std::vector<Place> longer;
+    for (const auto& place : all) {
+      for (const auto& value : value_names(outcome.study.axis(axis))) {
+        longer.push_back(place);
+        longer.back()[axis] = value;
+      }
+    }
+    all = std::move(longer);
+  }
+  std::erase_if(all, [&](const Place& place) { return runs_at(outcome, shown, place).empty(); });
+  return all;
+}
+
+Place joined(Place a, const Place& b) {
+  a.insert(b.begin(), b.end());
+  return a;
+}
+
+MeanAndSpread value_at(const StudyOutcome& outcome, const Shown& shown, const Place& place,
+                       const std::string& name) {
+  const auto& set = outcome.study.probe.sets.front().name;
+  std::vector<double> values;
+  for (const auto run : runs_at(outcome, shown, place)) {
+    if (outcome.results[run]) values.push_back(final_value(*outcome.results[run], name, set));
+  }
+  return mean_and_spread(values);
+}
+
+// NaN where the paper has no number for exactly this.
+double published_at(const Study& study, const Place& place, const std::string& name) {
+  for (const auto& entry : study.published) {
+    const auto value = entry.values.find(name);
+    if (entry.at == place && value != entry.values.end()) return value->second;
+  }
+  return std::nan("");
+}
+
+bool is_reference(const Study& study, const Place& place) {
+  return std::ranges::any_of(
+      place, [&](const auto& item) { return study.axis(item.first).value(item.second).reference; });
+}
+
+struct ShownColumn {
+  Place at;
+  std::string measure;
+  bool paper = false;
+};
+
+std::vector<ShownColumn> shown_columns(const StudyOutcome& outcome, const Shown& shown,
+                                       const std::vector<Place>& rows) {
+  std::vector<ShownColumn> columns;
+  for (const auto& place : places(outcome, shown, shown.columns)) {
+    for (const auto& name : shown.values) {
+      columns.push_back({place, name, false});
+      const bool paper = std::ranges::any_of(rows, [&](const Place& row) {
+        return std::isfinite(published_at(outcome.study, joined(row, place), name));
+      });
+      if (paper) columns.push_back({place, name, true});
+    }
+  }
+  return columns;
+}
+
+std::string column_name(const Study& study, const Shown& shown, const ShownColumn& column) {
+  Names words;
+  for (const auto& axis : shown.columns) {
+    words.push_back(value_title(study, axis, column.at.at(axis)));
+  }
+  if (words.empty() || shown.values.size() > 1) words.push_back(measure_label(column.measure));
+  if (column.paper) words.push_back("paper");
+  return join(words, ", ");
+}
+
+// A line over time. Two runs that both have a place there have it for the same evaluation, or the
+// same update.
+struct Curve {
+  std::vector<std::int64_t> places;
+  std::vector<double> x;
+  std::vector<double> y;
+};
+
+Curve curve_of(const StudyOutcome& outcome, std::size_t run, const Shown& shown,
+               const std::string& name, const std::filesystem::path& out) {
+  const Measure& drawn = measure(name);
+  const RunResult& result = *outcome.results[run];
+  Curve curve;
+  if (drawn.per_point) {
+    const auto& set = outcome.study.probe.sets.front().name;
+    for (std::size_t i = 0; i < result.points.size(); ++i) {
+      const auto& point = result.points[i];
+      const auto evaluation = static_cast<double>(point.update * outcome.study.probe.points) /
+                              static_cast<double>(result.points.back().update);
+      curve.places.push_back(std::lround(evaluation));
+      curve.x.push_back(
+          static_cast<double>(shown.x == "samples" ? point.samples_seen : point.update));
+      curve.y.push_back(drawn.factor * point_value(result, i, name, set));
+    }
+    return curve;
+  }
+  const MetricsHistory metrics =
+      read_metrics(run_folder_of(out, outcome.runs[run]) / "metrics.jsonl");
+  const MetricCurve* values = metrics.find(drawn.metric);
+  if (values == nullptr) return curve;
+  const MetricCurve* samples = metrics.find("samples_seen");
+  curve.x = shown.x == "samples" ? samples->values : values->updates;
+  for (const double update : values->updates) curve.places.push_back(std::lround(update));
+  for (const double value : values->values) curve.y.push_back(drawn.factor * value);
+  curve.y = moving_mean(curve.y, curve.y.size() / kSmoothWindows);
+  return curve;
+}
+
+LineSeries mean_curve(const std::vector<Curve>& curves) {
+  struct Values {
+    std::vector<double> x;
+    std::vector<double> y;
+  };
+  std::map<std::int64_t, Values> at;
+  for (const auto& curve : curves) {
+    for (std::size_t i = 0; i < curve.x.size(); ++i) {
+      at[curve.places[i]].x.push_back(curve.x[i]);
+      at[curve.places[i]].y.push_back(curve.y[i]);
+    }
+  }
+  LineSeries series;
+  for (const auto& [place, values] : at) {
+    const auto [mean, spread] = mean_and_spread(values.y);
+    series.x.push_back(mean_and_spread(values.x).mean);
+    series.y.push_back(mean);
+    series.spread.push_back(std::isfinite(spread) ? spread : 0);
+  }
+  return series;
+}
+
+LineSeries line_over_axis(const StudyOutcome& outcome, const Shown& shown, const Place& place,
+                          const std::string& name) {
+  LineSeries series;
+  auto values = value_names(outcome.study.axis(shown.x));
+  std::ranges::sort(values, {}, [](const std::string& value) { return std::stod(value); });
+  for (const auto& value : values) {
+    const auto [mean, spread] = value_at(outcome, shown, joined(place, {{shown.x, value}}), name);
+    series.x.push_back(std::stod(value));
+    series.y.push_back(mean);
+    series.spread.push_back(std::isfinite(spread) ? spread : 0);
+  }
+  return series;
+}
+
+std::string axis_label(const Shown& shown) {
+  if (shown.x == "updates") return "updates";
+  return shown.x == "samples" ? "samples seen" : shown.x;
+}
+
+}  // namespace
+
+Table study_table(const StudyOutcome& outcome, const Shown& shown) {
+  const Study& study = outcome.study;
+  const auto rows = places(outcome, shown, shown.rows);
+  const auto columns = shown_columns(outcome, shown, rows);
+  Table table;
+  table.caption = shown.caption;
+  for (const auto& axis : shown.rows) table.columns.push_back({axis});
+  for (const auto& column : columns) {
+    const Measure& shown_measure = measure(column.measure);
+    table.columns.push_back({column_name(study, shown, column), shown_measure.unit,
+                             column.paper ? Best::none : shown_measure.best, true});
+  }
+  for (const auto& place : rows) {
+    Row row;
+    row.reference = is_reference(study, place);
+    for (const auto& axis : shown.rows) {
+      row.cells.push_back(Cell::words(value_title(study, axis, place.at(axis))));
+    }
+    for (const auto& column : columns) {
+      const int decimals = measure(column.measure).decimals;
+      const Place cell = joined(place, column.at);
+      if (column.paper) {
+        row.cells.push_back(Cell::number(published_at(study, cell, column.measure), decimals));
+      } else {
+        const auto [mean, spread] = value_at(outcome, shown, cell, column.measure);
+        row.cells.push_back(Cell::number(mean, decimals, spread));
+      }
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::vector<Figure> study_figures(const StudyOutcome& outcome, const Shown& shown,
+                                  const std::filesystem::path& out) {
+  const Study& study = outcome.study;
+  const bool over_time = shown.x == "updates" || shown.x == "samples";
+  const auto panels = places(outcome, shown, shown.panel.empty() ? Names{} : Names{shown.panel});
+  std::vector<Figure> figures;
+  for (const auto& panel : panels) {
+    LineChart chart;
+    chart.title = shown.title;
+    chart.x_label = axis_label(shown);
+    const Measure& first = measure(shown.values.front());
+    chart.y_label = shown.values.size() == 1 ? measure_label(shown.values.front()) : first.label;
+    if (!first.unit.empty()) chart.y_label += cat(" (", first.unit, ")");
+    if (panels.size() > 1) {  // two side by side
+      chart.width = 460;
+      chart.height = 300;
+    }
+    Colour colour = 0;
+    for (const auto& line :
+         places(outcome, shown, shown.line.empty() ? Names{} : Names{shown.line})) {
+      for (const auto& name : shown.values) {
+        const Place place = joined(panel, line);
+        LineSeries series;
+        if (over_time) {
+          std::vector<Curve> curves;
+          for (const auto run : runs_at(outcome, shown, place)) {
+            if (outcome.results[run]) curves.push_back(curve_of(outcome, run, shown, name, out));
+          }
+          series = mean_curve(curves);
+        } else {
+          series = line_over_axis(outcome, shown, place, name);
+        }
+        Names words;
+        if (!shown.line.empty())
+          words.push_back(value_title(study, shown.line, line.at(shown.line)));
+        if (words.empty() || shown.values.size() > 1) {
+          const auto at = name.find('@');
+          words.push_back(at == std::string::npos ? measure_label(name) : name.substr(at + 1));
+        }
+        series.name = join(words, ", ");
+        series.colour = colour++;
+        if (std::ranges::all_of(series.spread, [](double value) { return value == 0; })) {
+          series.spread.clear();
+        }
+        if (!series.x.empty()) chart.series.push_back(std::move(series));
+      }
+    }
+    const std::string title =
+        shown.panel.empty() ? "" : value_title(study, shown.panel, panel.at(shown.panel));
+    figures.push_back({title, chart.svg(), shown.panel.empty() ? shown.caption : ""});
+  }
+  return figures;
+}
+
+}  // namespace riffle

@@ -1,0 +1,126 @@
+#include "riffle/train/intake.h"
+
+#include <utility>
+
+#include "riffle/image/resize.h"
+
+namespace riffle {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+Intake::Intake(Stream& stream, std::int64_t batch, int picture_size, std::size_t ahead)
+    : stream_(stream), batch_(batch), picture_size_(picture_size), ahead_(ahead) {}
+
+Intake::~Intake() {
+  stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Intake::start() {
+  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+}
+
+std::optional<StreamBatch> Intake::take() {
+  start();
+  std::unique_lock lock(mutex_);
+  const auto start = Clock::now();
+  changed_.wait(lock, [&] { return !batches_.empty() || finished_ || stopping_; });
+  waits_.learner_s += seconds_since(start);
+  if (stopping_) return std::nullopt;
+  if (batches_.empty()) {
+    rethrow_error();
+    return std::nullopt;
+  }
+  auto batch = std::move(batches_.front());
+  batches_.pop_front();
+  changed_.notify_all();
+  return batch;
+}
+
+std::vector<StreamBatch> Intake::take_arrived() {
+  start();
+  const std::lock_guard lock(mutex_);
+  if (batches_.empty()) rethrow_error();
+  std::vector<StreamBatch> arrived(std::make_move_iterator(batches_.begin()),
+                                   std::make_move_iterator(batches_.end()));
+  batches_.clear();
+  changed_.notify_all();
+  return arrived;
+}
+
+bool Intake::ended() {
+  const std::lock_guard lock(mutex_);
+  return stopping_ || (finished_ && batches_.empty() && !error_);
+}
+
+void Intake::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  stream_.stop();
+  changed_.notify_all();
+}
+
+Intake::Waits Intake::waits() {
+  const std::lock_guard lock(mutex_);
+  Waits waits = waits_;
+  if (held_since_) waits.reader_s += seconds_since(*held_since_);
+  return waits;
+}
+
+void Intake::rethrow_error() {
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+std::optional<StreamBatch> Intake::read_batch() {
+  StreamBatch batch;
+  batch.samples.reserve(static_cast<std::size_t>(batch_));
+  while (static_cast<std::int64_t>(batch.samples.size()) < batch_) {
+    auto sample = stream_.next();
+    if (!sample) return std::nullopt;
+    batch.samples.push_back(std::move(*sample));
+  }
+  resizing_.for_each(batch_, [&](std::int64_t i) {
+    Picture& picture = batch.samples[static_cast<std::size_t>(i)].picture;
+    picture = fit_square(std::move(picture), picture_size_);
+  });
+  batch.position = stream_.position();
+  batch.skipped = stream_.skipped();
+  return batch;
+}
+
+void Intake::run() {
+  bool more = true;
+  while (more) {
+    std::optional<StreamBatch> batch;
+    std::exception_ptr error;
+    try {
+      batch = read_batch();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    std::unique_lock lock(mutex_);
+    more = batch.has_value() && !stopping_;
+    if (more) {
+      held_since_ = Clock::now();
+      changed_.wait(lock, [&] { return batches_.size() < ahead_ || stopping_; });
+      waits_.reader_s += seconds_since(*held_since_);
+      held_since_.reset();
+      batches_.push_back(std::move(*batch));
+    } else {
+      error_ = error;
+      finished_ = true;
+    }
+    changed_.notify_all();
+  }
+}
+
+}  // namespace riffle

@@ -1,0 +1,150 @@
+#include "riffle/train/intake.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "riffle/base/error.h"
+
+namespace riffle {
+namespace {
+
+// Gives numbered samples; waits, as a camera does, once `ready` of them were given.
+class Camera : public Stream {
+ public:
+  explicit Camera(std::int64_t ready) : ready_(ready) {}
+
+  std::optional<Sample> next() override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return given_ < ready_ || stopped_ || failing_ || ended_; });
+    if (failing_) throw Error("the camera fell off");
+    if (stopped_ || (ended_ && given_ == ready_)) return std::nullopt;
+    Sample sample;
+    sample.picture = Picture(6, 4);
+    sample.index = static_cast<std::uint64_t>(given_++);
+    changed_.notify_all();
+    return sample;
+  }
+  std::string position() const override { return std::to_string(given_); }
+  void seek(const std::string&) override {}
+  void stop() override { set(stopped_); }
+  std::map<std::string, std::int64_t> skipped() const override { return {{"dark", given_ / 2}}; }
+
+  void fail() { set(failing_); }
+  void end() { set(ended_); }
+  void deliver(std::int64_t more) {
+    const std::lock_guard lock(mutex_);
+    ready_ += more;
+    changed_.notify_all();
+  }
+  void wait_until_given(std::int64_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return given_ >= count; });
+  }
+  std::int64_t given() {
+    const std::lock_guard lock(mutex_);
+    return given_;
+  }
+
+ private:
+  void set(bool& flag) {
+    const std::lock_guard lock(mutex_);
+    flag = true;
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::int64_t ready_;
+  std::int64_t given_ = 0;
+  bool stopped_ = false, failing_ = false, ended_ = false;
+};
+
+std::vector<StreamBatch> wait_for_arrivals(Intake& intake) {
+  while (true) {
+    auto arrived = intake.take_arrived();
+    if (!arrived.empty()) return arrived;
+    std::this_thread::yield();
+  }
+}
+
+TEST(Intake, HandsOverWholeBatchesOfStoredSizeWithThePositionBehindThem) {
+  Camera camera(11);
+  camera.end();
+  Intake intake(camera, 4, 5, 2);
+  for (const int batch : {0, 1}) {
+    const auto taken = intake.take();
+    ASSERT_TRUE(taken);
+    ASSERT_EQ(taken->samples.size(), 4u);
+    EXPECT_EQ(taken->samples[0].index, static_cast<std::uint64_t>(4 * batch));
+    EXPECT_EQ(taken->samples[3].picture.width, 5);
+    EXPECT_EQ(taken->samples[3].picture.height, 5);
+    EXPECT_EQ(taken->position, std::to_string(4 * batch + 4));
+    EXPECT_EQ(taken->skipped.at("dark"), 2 * batch + 2);
+  }
+  EXPECT_FALSE(intake.take()) << "three samples are less than a batch";
+  EXPECT_TRUE(intake.ended());
+}
+
+TEST(Intake, ReadsNoFurtherAheadThanItMay) {
+  Camera camera(1000);
+  Intake intake(camera, 4, 4, 2);
+  ASSERT_TRUE(intake.take());
+  // One taken, two wait, one is in the reader's hands.
+  camera.wait_until_given(16);
+  ASSERT_TRUE(intake.take());
+  camera.wait_until_given(20);
+  EXPECT_EQ(camera.given(), 20);
+}
+
+TEST(Intake, TakesWhatArrivedWithoutWaiting) {
+  Camera camera(0);
+  Intake intake(camera, 2, 4, 3);
+  EXPECT_TRUE(intake.take_arrived().empty());
+  EXPECT_FALSE(intake.ended());
+  camera.deliver(3);
+  EXPECT_EQ(wait_for_arrivals(intake).size(), 1u);
+  camera.deliver(1);
+  EXPECT_EQ(wait_for_arrivals(intake)[0].samples[0].index, 2u);
+  EXPECT_EQ(intake.waits().learner_s, 0);
+}
+
+TEST(Intake, WhatTheStreamThrowsComesAfterTheBatchesBeforeIt) {
+  Camera camera(2);
+  Intake intake(camera, 2, 4, 3);
+  EXPECT_TRUE(intake.take());
+  camera.fail();
+  EXPECT_THROW(intake.take(), Error);
+  EXPECT_FALSE(intake.take());
+
+  Camera other(0);
+  other.fail();
+  Intake live(other, 2, 4, 3);
+  EXPECT_THROW(wait_for_arrivals(live), Error);
+}
+
+TEST(Intake, StopEndsTheWaitOfStreamAndLearner) {
+  Camera camera(1);
+  Intake intake(camera, 2, 4, 3);
+  std::thread stopper([&] {
+    camera.wait_until_given(1);
+    intake.stop();
+  });
+  EXPECT_FALSE(intake.take());
+  stopper.join();
+  EXPECT_TRUE(intake.ended());
+}
+
+TEST(Intake, EndsWithoutHavingBeenAsked) {
+  Camera camera(1);
+  const Intake never_started(camera, 2, 4, 3);
+  Camera waiting(1);
+  Intake intake(waiting, 2, 4, 3);
+  EXPECT_TRUE(intake.take_arrived().empty());
+}
+
+}  // namespace
+}  // namespace riffle
