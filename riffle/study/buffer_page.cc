@@ -166,7 +166,7 @@ std::string buffer_page(SavedBuffer& buffer, const std::string& run, std::size_t
       {"clips", std::to_string(distinct_clips(buffer))}};
   if (!order.empty()) {
     facts.emplace_back("median nearest distance",
-                       fixed(samples[order[order.size() / 2]].nearest, 3));
+                       fixed(samples[order[(order.size() - 1) / 2]].nearest, 3));
   }
   page.facts(facts);
 
