@@ -86,14 +86,14 @@ FolderOptions read_options(Uri& uri) {
 }
 
 struct Loaded {
-  ListedPicture picture;
+  PictureFeed::Item item;
   Decoded decoded;
 };
 
 class FolderStream : public Stream {
  public:
   explicit FolderStream(FolderOptions options) : options_(std::move(options)) {
-    begin(options_.rules.since, std::nullopt);
+    begin(options_.rules.since, std::nullopt, {});
     if (feed_->size() == 0 && !options_.watch) {
       throw Error(cat("no pictures (.jpg, .jpeg, .png) in the folder ", options_.root.string()));
     }
@@ -113,12 +113,14 @@ class FolderStream : public Stream {
     while (!is_stopped()) {
       auto loaded = ahead_->take();
       if (!loaded) break;
-      const auto path = (options_.root / loaded->picture.path).string();
+      auto& item = loaded->item;
+      const auto path = (options_.root / item.picture.path).string();
       auto& [picture, failure] = loaded->decoded;
-      const auto label = folder_below_root(loaded->picture.path);
-      // One that is noticed late does not bring back those that were read before it.
-      if (failure.reason != kUnreadableFolder && (!last_ || *last_ < loaded->picture)) {
-        last_ = std::move(loaded->picture);
+      const auto label = folder_below_root(item.picture.path);
+      if (item.unreadable.empty()) {
+        owed_ = std::move(item.owed);
+        // One that is noticed late does not bring back those that were read before it.
+        if (!last_ || *last_ < item.picture) last_ = std::move(item.picture);
       }
       if (!picture) {
         skips_.add(path, failure.reason, failure.detail);
@@ -139,21 +141,24 @@ class FolderStream : public Stream {
   }
 
   // "order given [rank path]": the last file behind the reader, if any, with its path in percent
-  // code. Where the folder is watched: "order given watch since [part rank path]".
+  // code. Where the folder is watched: "order given watch since [part rank path owed...]".
   std::string position() const override {
     auto text = cat(options_.order_name, ' ', given_);
     if (options_.watch) text += cat(" watch ", since_);
     if (!last_) return text;
     if (options_.watch) text += cat(' ', last_->part);
-    return cat(text, ' ', last_->rank, ' ', encode_percent(last_->path));
+    text += cat(' ', last_->rank, ' ', encode_percent(last_->path));
+    for (const auto& path : owed_) text += cat(' ', encode_percent(path));
+    return text;
   }
 
   void seek(const std::string& position) override {
     const auto parts = split(position, ' ');
     const std::size_t shortest = options_.watch ? 4 : 2;
-    const std::size_t longest = options_.watch ? 7 : 4;
-    if ((parts.size() != shortest && parts.size() != longest) || parts[0] != options_.order_name ||
-        (options_.watch && parts[2] != "watch")) {
+    const std::size_t with_last = options_.watch ? 7 : 4;
+    const bool right_size = parts.size() == shortest || parts.size() == with_last ||
+                            (options_.watch && parts.size() > with_last);
+    if (!right_size || parts[0] != options_.order_name || (options_.watch && parts[2] != "watch")) {
       throw Error(cat("'", position, "' is no position in folder:", options_.root.string(),
                       "?order=", options_.order_name, options_.watch ? "&watch=1" : ""));
     }
@@ -165,11 +170,13 @@ class FolderStream : public Stream {
       throw Error(cat("the count in the folder position '", position, "' is negative"));
     const auto since = options_.watch ? number(3) : since_;
     std::optional<ListedPicture> last;
-    if (parts.size() == longest) {
+    std::vector<std::string> owed;
+    if (parts.size() >= with_last) {
       const int part = options_.watch && number(4) != 0 ? 1 : 0;
-      last = {part, number(longest - 2), decode_percent(parts[longest - 1])};
+      last = {part, number(with_last - 2), decode_percent(parts[with_last - 1])};
+      for (auto i = with_last; i < parts.size(); ++i) owed.push_back(decode_percent(parts[i]));
     }
-    begin(since, std::move(last));
+    begin(since, std::move(last), std::move(owed));
     given_ = static_cast<std::uint64_t>(given);
   }
 
@@ -183,10 +190,9 @@ class FolderStream : public Stream {
   std::map<std::string, std::int64_t> skipped() const override { return skips_.counts(); }
 
  private:
-  static constexpr const char* kUnreadableFolder = "unreadable folder";
-
-  // Reading goes on behind `last`. What is there is listed once, unless it is watched.
-  void begin(std::int64_t since, std::optional<ListedPicture> last) {
+  // Reading goes on behind `last`, with what is owed. What is there is listed once, unless it is
+  // watched.
+  void begin(std::int64_t since, std::optional<ListedPicture> last, std::vector<std::string> owed) {
     std::unique_ptr<PictureFeed> feed;
     if (!feed_ || options_.watch) {
       auto rules = options_.rules;
@@ -202,7 +208,8 @@ class FolderStream : public Stream {
     }
     since_ = since;
     last_ = std::move(last);
-    feed_->go_behind(last_);
+    owed_ = std::move(owed);
+    feed_->go_behind(last_, owed_);
   }
 
   Loaded load_item(PictureFeed::Item item) const {
@@ -210,9 +217,9 @@ class FolderStream : public Stream {
     if (item.unreadable.empty()) {
       loaded.decoded = load(options_.root / item.picture.path, options_.decoding.options);
     } else {
-      loaded.decoded.failure = {kUnreadableFolder, std::move(item.unreadable)};
+      loaded.decoded.failure = {"unreadable folder", item.unreadable};
     }
-    loaded.picture = std::move(item.picture);
+    loaded.item = std::move(item);
     return loaded;
   }
 
@@ -230,6 +237,7 @@ class FolderStream : public Stream {
   SkipLog skips_;
   std::int64_t since_ = 0;             // when the stream was first opened
   std::optional<ListedPicture> last_;  // behind which reading goes on
+  std::vector<std::string> owed_;      // see PictureFeed
   std::uint64_t given_ = 0;
   mutable std::mutex mutex_;  // of the two below, which stop() uses
   bool stopped_ = false;

@@ -1,7 +1,6 @@
 #include "riffle/stream/folder.h"
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <span>
@@ -9,12 +8,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
 #include "riffle/base/error.h"
-#include "riffle/base/log.h"
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
 #include "riffle/image/codec.h"
+#include "riffle/stream/course.h"
+#include "riffle/stream/made_folder.h"
 
 namespace riffle {
 namespace fs = std::filesystem;
@@ -28,39 +29,25 @@ using testing::Pair;
 using testing::ThrowsMessage;
 using testing::UnorderedElementsAreArray;
 
-// A folder of its own for each test, gone afterwards.
-class Folder : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "riffle-folder-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    root_ = name;
-    set_log_level(LogLevel::quiet);
-  }
-  void TearDown() override {
-    fs::remove_all(root_);
-    set_log_level(LogLevel::info);
-  }
+// A PNG whose header is whole, but for the size it claims.
+std::vector<std::byte> claiming(std::vector<std::byte> png, std::uint32_t width,
+                                std::uint32_t height) {
+  constexpr std::size_t kType = 12, kWidth = 16, kHeight = 20, kSum = 29;
+  const auto put = [&](std::size_t at, std::uint32_t value) {
+    for (std::size_t i = 0; i < 4; ++i) png[at + i] = std::byte(value >> (24 - 8 * i) & 0xff);
+  };
+  put(kWidth, width);
+  put(kHeight, height);
+  const auto* const begin = reinterpret_cast<const Bytef*>(png.data() + kType);
+  put(kSum, static_cast<std::uint32_t>(::crc32(0, begin, kSum - kType)));
+  return png;
+}
 
-  static Picture picture(int level) {
-    Picture made(8, 6);
-    std::fill(made.rgb.begin(), made.rgb.end(), static_cast<std::uint8_t>(level));
-    return made;
-  }
-  // Without the flushes of write_atomically, which these tests would wait for a thousand times.
-  void put_bytes(const std::string& path, std::span<const std::byte> bytes) {
-    fs::create_directories((root_ / path).parent_path());
-    std::ofstream out(root_ / path, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(bytes.data()),
-              static_cast<std::streamsize>(bytes.size()));
-    ASSERT_TRUE(out.flush());
-  }
+class Folder : public MadeFolder {
+ protected:
   void put(const std::string& path, int level = 100) {
     const bool png = path.ends_with("png") || path.ends_with("PNG");
-    put_bytes(path, png ? encode_png(picture(level)) : encode_jpeg(picture(level)));
-  }
-  void put_text(const std::string& path, const std::string& text) {
-    put_bytes(path, std::as_bytes(std::span(text)));
+    put_bytes(path, png ? solid_png(level) : encode_jpeg(solid_picture(level)));
   }
   void put_many(int count) {
     for (int i = 0; i < count; ++i) {
@@ -85,8 +72,6 @@ class Folder : public testing::Test {
     return paths;
   }
   std::vector<std::string> all(const std::string& options = "") { return rest(*open(options)); }
-
-  fs::path root_;
 };
 
 TEST_F(Folder, GivesPicturesAtAnyDepthByName) {
@@ -105,14 +90,14 @@ TEST_F(Folder, SamplesCarryTheirPictureIndexLabelAndKey) {
   const auto stream = open();
   auto sample = stream->next();
   ASSERT_TRUE(sample);
-  EXPECT_EQ(sample->picture, picture(10));
+  EXPECT_EQ(sample->picture, solid_picture(10));
   EXPECT_EQ(sample->index, 0u);
   EXPECT_EQ(sample->label, "cat");
   EXPECT_EQ(sample->clip, kNoClip);
   EXPECT_EQ(sample->key, (root_ / "cat/inner/1.png").string());
   sample = stream->next();
   ASSERT_TRUE(sample);
-  EXPECT_EQ(sample->picture, picture(20));
+  EXPECT_EQ(sample->picture, solid_picture(20));
   EXPECT_EQ(sample->index, 1u);
   EXPECT_EQ(sample->label, "");
   EXPECT_FALSE(stream->next());
@@ -177,17 +162,28 @@ TEST_F(Folder, BadFilesAreSkippedAndCountedByReason) {
   put("1.png", 1);
   put_text("2.jpg", "");
   put_text("3.jpg", "<html>404</html>");
-  const auto whole = encode_jpeg(picture(4));
+  const auto whole = encode_jpeg(solid_picture(4));
   put_bytes("4.jpg", std::span(whole).first(whole.size() / 2));
   fs::create_symlink("nowhere.png", root_ / "5.png");
   ASSERT_EQ(::mkfifo((root_ / "6.png").c_str(), 0600), 0);
   fs::create_directory(root_ / "7.png");
-  put_bytes("8.jpg", encode_png(picture(8)));  // a PNG under a wrong name is fine
+  put_bytes("8.jpg", solid_png(8));  // a PNG under a wrong name is fine
   put("9.png", 9);
+  put_bytes("a.png", claiming(solid_png(1), 100'000, 100'000));
   const auto stream = open();
   EXPECT_THAT(rest(*stream), ElementsAre("1.png", "8.jpg", "9.png"));
-  EXPECT_THAT(stream->skipped(), ElementsAre(Pair("empty", 1), Pair("not a picture", 1),
-                                             Pair("truncated", 1), Pair("unreadable", 1)));
+  EXPECT_THAT(stream->skipped(),
+              ElementsAre(Pair("empty", 1), Pair("not a picture", 1), Pair("too large", 1),
+                          Pair("truncated", 1), Pair("unreadable", 1)));
+}
+
+TEST_F(Folder, WhatIsSkippedAddsUp) {
+  put("1.png");
+  put_text("2.png", "no picture");
+  put("3.png");
+  for (const std::string threads : {"threads=0", "threads=2"}) {
+    expect_skips_add_up(cat("folder:", root_.string(), "?", threads), "not a picture");
+  }
 }
 
 TEST_F(Folder, AFileThatVanishesIsSkipped) {
@@ -237,24 +233,13 @@ TEST_F(Folder, SizeLetsLargeJpegsBeDecodedSmaller) {
 TEST_F(Folder, SeekGoesOnAsIfNothingHadHappened) {
   put_many(80);
   for (const std::string order : {"order=name", "order=time", "order=shuffle&seed=3"}) {
+    const Course course = read_course(*open(order + "&threads=2"));
+    EXPECT_GT(course.samples.size(), 60u);
     for (std::uint64_t round = 0; round < 12; ++round) {
       Random random(5, Purpose("seek"), round);
-      const auto first = open(order + "&threads=2");
-      for (auto left = random.below(70); left > 0; --left) first->next();
-      const std::string position = first->position();
-      const auto second = open(order + "&threads=1");
-      for (auto left = random.below(10); left > 0; --left) second->next();
-      second->seek(position);
-      EXPECT_EQ(second->position(), position);
-      while (true) {
-        const auto a = first->next(), b = second->next();
-        ASSERT_EQ(a.has_value(), b.has_value());
-        if (!a) break;
-        ASSERT_EQ(a->key, b->key);
-        ASSERT_EQ(a->index, b->index);
-        ASSERT_EQ(a->picture, b->picture);
-        ASSERT_EQ(first->position(), second->position());
-      }
+      const auto stream = open(order + "&threads=1");
+      for (auto left = random.below(10); left > 0; --left) stream->next();
+      expect_goes_on(*stream, course, random.below(course.positions.size()));
     }
   }
 }

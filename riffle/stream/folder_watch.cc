@@ -15,6 +15,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/stream/unfinished_file.h"
 
 namespace riffle {
 namespace {
@@ -27,12 +28,6 @@ using Kind = FolderChange::Kind;
                          : "";
   throw Error(cat("cannot watch the folder ", path.string(), ": ", std::strerror(errno), hint),
               ErrorKind::failure);
-}
-
-// A link has all its bytes the moment it is there, unlike a file that was just created.
-bool is_link(const std::filesystem::path& path) {
-  struct stat found {};
-  return ::lstat(path.c_str(), &found) == 0 && (S_ISLNK(found.st_mode) || found.st_nlink > 1);
 }
 
 bool is_folder(const std::filesystem::path& path) {
@@ -122,8 +117,10 @@ std::vector<FolderChange> FolderWatch::read_changes() {
       changes.push_back({Kind::gone, std::move(path)});
     } else if (is_folder(root_ / path)) {  // a link to one
       changes.push_back({Kind::folder, std::move(path)});
-    } else if (!created || is_link(root_ / path)) {
-      changes.push_back({Kind::file, std::move(path)});
+    } else {
+      // A link has all its bytes the moment it is there, unlike a file that was just created.
+      const bool whole = !created || is_link(root_ / path);
+      changes.push_back({whole ? Kind::file : Kind::begun, std::move(path)});
     }
   }
   return changes;

@@ -13,6 +13,7 @@ namespace riffle {
 
 struct FolderChange {
   enum class Kind {
+    begun,      // a file that was created, and is still to be written and closed
     file,       // written and closed, moved in or linked
     folder,     // new, or moved in: to be added, then read
     gone,       // a file that was removed, moved away

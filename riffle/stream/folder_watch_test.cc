@@ -1,6 +1,5 @@
 // Folders that are watched, through the stream that does so.
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -10,12 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "riffle/base/error.h"
-#include "riffle/base/log.h"
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
-#include "riffle/image/codec.h"
-#include "riffle/stream/stream.h"
-#include "riffle/stream/uri.h"
+#include "riffle/stream/watched_folder.h"
 
 namespace riffle {
 namespace fs = std::filesystem;
@@ -25,52 +21,6 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
-
-class WatchedFolder : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "riffle-watch-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    base_ = name;
-    root_ = base_ / "watched";
-    fs::create_directory(root_);
-    set_log_level(LogLevel::quiet);
-  }
-  void TearDown() override {
-    fs::remove_all(base_);
-    set_log_level(LogLevel::info);
-  }
-
-  static std::string png(int level) {
-    Picture made(8, 6);
-    std::fill(made.rgb.begin(), made.rgb.end(), static_cast<std::uint8_t>(level));
-    const auto bytes = encode_png(made);
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  }
-  static void put(const fs::path& path, int level = 100) {
-    fs::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary) << png(level);
-  }
-  std::unique_ptr<Stream> open(const std::string& options = "") {
-    return open_stream(cat("folder:", encode_percent(root_.string()), "?watch=1&", options));
-  }
-  std::string relative(const Sample& sample) const {
-    return fs::path(sample.key).lexically_relative(root_).string();
-  }
-  // The following sample's path; "nothing" when the stream ends. Fails, and stops the stream, when
-  // none comes in time.
-  std::string next(Stream& stream) const {
-    auto sample = std::async(std::launch::async, [&] { return stream.next(); });
-    if (sample.wait_for(20s) != std::future_status::ready) {
-      stream.stop();
-      ADD_FAILURE() << "nothing came";
-    }
-    const auto come = sample.get();
-    return come ? relative(*come) : "nothing";
-  }
-
-  fs::path base_, root_;
-};
 
 TEST_F(WatchedFolder, GivesWhatIsThereInOrderThenWhatArrives) {
   put(root_ / "z/2.png");

@@ -1,8 +1,8 @@
 // A small HTTP server on the loopback interface, for the tests of this room.
 //
-// A thread per connection, one request per connection. A handler may write anything, slowly, for
-// ever or not at all: write() and pause() say when to give up. The destructor ends all handlers.
-// All functions are thread-safe.
+// A thread per connection, one request per connection unless the handler reads more. A handler may
+// write anything, slowly, for ever or not at all: write() and pause() say when to give up. The
+// destructor ends all handlers. All functions are thread-safe.
 #pragma once
 
 #include <atomic>
@@ -22,10 +22,13 @@ namespace riffle {
 
 class LoopbackServer {
  public:
-  // A connection on which a request was read.
+  // A connection on which a request was read: over HTTP, or another protocol that writes them so.
   class Exchange {
    public:
-    const std::string& target() const { return target_; }  // as the request names it
+    const std::string& target() const { return target_; }    // as the request names it
+    const std::string& request() const { return request_; }  // up to its empty line
+    // Waits for another request without a body; false when the peer has gone or the server ends.
+    bool read_request();
 
     // False when the peer has gone or the server ends.
     bool write(std::string_view bytes);
@@ -41,7 +44,7 @@ class LoopbackServer {
     Exchange(LoopbackServer& server, int socket) : server_(server), socket_(socket) {}
     LoopbackServer& server_;
     int socket_;
-    std::string target_;
+    std::string request_, target_;
   };
   using Handler = std::function<void(Exchange&)>;
 
@@ -68,7 +71,6 @@ class LoopbackServer {
 
   void accept_all();
   void answer(int socket);
-  static std::string read_target(int socket);
 
   int listener_ = -1;
   int port_ = 0;

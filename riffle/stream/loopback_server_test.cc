@@ -13,6 +13,19 @@
 
 namespace riffle {
 
+bool LoopbackServer::Exchange::read_request() {
+  request_.clear();
+  while (!request_.ends_with("\r\n\r\n")) {
+    char buffer[4096];
+    const auto count = ::recv(socket_, buffer, sizeof(buffer), 0);
+    if (count <= 0) break;
+    request_.append(buffer, static_cast<std::size_t>(count));
+  }
+  const auto words = split(request_.substr(0, request_.find("\r\n")), ' ');
+  target_ = words.size() == 3 ? words[1] : std::string();
+  return request_.ends_with("\r\n\r\n");
+}
+
 bool LoopbackServer::Exchange::write(std::string_view bytes) {
   while (!bytes.empty()) {
     const auto sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -106,7 +119,7 @@ void LoopbackServer::accept_all() {
 
 void LoopbackServer::answer(int socket) {
   Exchange exchange(*this, socket);
-  exchange.target_ = read_target(socket);
+  exchange.read_request();
   Handler handler = [](Exchange& unknown) { unknown.reply(404, "not here"); };
   {
     const std::lock_guard lock(mutex_);
@@ -121,18 +134,6 @@ void LoopbackServer::answer(int socket) {
     --at_once_;
   }
   ::shutdown(socket, SHUT_WR);
-}
-
-std::string LoopbackServer::read_target(int socket) {
-  std::string head;
-  while (head.find("\r\n\r\n") == std::string::npos) {
-    char buffer[4096];
-    const auto count = ::recv(socket, buffer, sizeof(buffer), 0);
-    if (count <= 0) break;
-    head.append(buffer, static_cast<std::size_t>(count));
-  }
-  const auto words = split(head.substr(0, head.find("\r\n")), ' ');
-  return words.size() == 3 ? words[1] : std::string();
 }
 
 }  // namespace riffle

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "riffle/base/error.h"
+#include "riffle/stream/unfinished_file.h"
 
 namespace riffle {
 namespace fs = std::filesystem;
@@ -30,15 +31,39 @@ PictureFeed::PictureFeed(fs::path root, const ListingRules& rules, bool watch, S
   }
 }
 
-void PictureFeed::go_behind(const std::optional<ListedPicture>& last) {
+void PictureFeed::go_behind(const std::optional<ListedPicture>& last,
+                            const std::vector<std::string>& owed) {
   const auto behind =
       last ? std::upper_bound(listing_.begin(), listing_.end(), *last) : listing_.begin();
   next_ = static_cast<std::size_t>(behind - listing_.begin());
+  behind_ = last;
+  for (const auto& path : owed) {
+    const auto picture = listed(root_, path, rules_);
+    const bool is_there = std::binary_search(listing_.begin(), listing_.end(), picture);
+    if (!is_there || !last || *last < picture) continue;  // gone, or comes by itself
+    unfinished_.insert(path);
+    arrive(path);
+  }
 }
 
 std::optional<PictureFeed::Item> PictureFeed::next() {
-  if (next_ < listing_.size()) return Item{listing_[next_++], ""};
+  while (next_ < listing_.size()) {
+    const auto& picture = listing_[next_++];
+    if (!watch_ || !is_unfinished(root_ / picture.path)) return give(picture);
+    unfinished_.insert(picture.path);
+  }
   return watch_ ? next_arrival() : std::nullopt;
+}
+
+PictureFeed::Item PictureFeed::give(ListedPicture picture) {
+  if (!behind_ || *behind_ < picture) behind_ = picture;
+  std::vector<std::string> owed(unfinished_.begin(), unfinished_.end());
+  for (const auto& [waits, noticed] : waiting_) {
+    if (*behind_ < waits || owed.size() >= kMostOwed) break;
+    owed.push_back(waits.path);
+  }
+  if (owed.size() > kMostOwed) owed.resize(kMostOwed);
+  return {std::move(picture), "", std::move(owed)};
 }
 
 void PictureFeed::stop() {
@@ -57,8 +82,8 @@ std::optional<PictureFeed::Item> PictureFeed::next_arrival() {
     }
     if (waiting_.empty() || milliseconds_to_wait() > 0) continue;
     const auto first = waiting_.extract(waiting_.begin()).key();
-    if (changed_at(root_ / first.path) == first.rank) return Item{first, ""};
-    arrived_.erase(first.path);  // still being written to, or gone
+    if (changed_at(root_ / first.path) == first.rank) return give(first);
+    arrived_.erase(first.path);  // changed again, or gone
     arrive(first.path);
   }
 }
@@ -72,6 +97,9 @@ int PictureFeed::milliseconds_to_wait() const {
 
 void PictureFeed::take_in(const FolderChange& change) {
   switch (change.kind) {
+    case FolderChange::Kind::begun:
+      if (is_picture_name(change.path)) begin(change.path);
+      break;
     case FolderChange::Kind::file:
       if (is_picture_name(change.path)) arrive(change.path);
       break;
@@ -89,7 +117,7 @@ void PictureFeed::take_in(const FolderChange& change) {
 
 void PictureFeed::read_folder(const std::string& folder, bool again) {
   const auto report = [&](std::string path, std::string why) {
-    unreadable_.push_back({{.path = std::move(path)}, std::move(why)});
+    unreadable_.push_back({{.path = std::move(path)}, std::move(why), {}});
   };
   auto found = find_pictures(root_, folder, [&](const std::string& entered) {
     try {
@@ -100,30 +128,42 @@ void PictureFeed::read_folder(const std::string& folder, bool again) {
     }
   });
   if (again) {
-    std::erase_if(arrived_,
-                  [&](const auto& known) { return changed_at(root_ / known.first) == 0; });
+    const auto is_gone = [&](const std::string& path) { return changed_at(root_ / path) == 0; };
+    std::erase_if(arrived_, [&](const auto& known) { return is_gone(known.first); });
+    std::erase_if(unfinished_, is_gone);
   }
   for (const auto& path : found.paths) arrive(path);
   for (auto& [path, why] : found.unreadable) report(std::move(path), std::move(why));
 }
 
+// Whether it was given, or waits to be, as it is now.
+bool PictureFeed::is_known(const std::string& path, std::int64_t changed) const {
+  const auto known = arrived_.find(path);
+  if (known != arrived_.end() && known->second == changed) return true;
+  const auto picture = listed(root_, path, rules_);
+  return picture.part == 0 && std::binary_search(listing_.begin(), listing_.end(), picture);
+}
+
+void PictureFeed::begin(const std::string& path) {
+  const auto changed = changed_at(root_ / path);
+  if (changed != 0 && !is_known(path, changed)) unfinished_.insert(path);
+}
+
 void PictureFeed::arrive(const std::string& path) {
   const auto changed = changed_at(root_ / path);
   if (changed == 0) return;
-  auto picture = listed(root_, path, rules_);
-  if (picture.part == 0) {
-    if (std::binary_search(listing_.begin(), listing_.end(), picture)) return;
-    picture = {1, changed, path};  // it came with its folder, unchanged
-  }
-  const auto known = arrived_.find(path);
-  if (known != arrived_.end() && known->second == changed) return;
+  if (!unfinished_.contains(path) && is_known(path, changed)) return;
   forget(path);
-  picture.rank = changed;
+  if (is_unfinished(root_ / path)) {
+    unfinished_.insert(path);
+    return;
+  }
   arrived_.emplace(path, changed);
-  waiting_.emplace(std::move(picture), Clock::now());
+  waiting_.emplace(ListedPicture{1, changed, path}, Clock::now());
 }
 
 void PictureFeed::forget(const std::string& path) {
+  unfinished_.erase(path);
   const auto known = arrived_.find(path);
   if (known == arrived_.end()) return;
   waiting_.erase({1, known->second, path});

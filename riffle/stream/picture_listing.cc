@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "riffle/base/error.h"
+#include "riffle/base/name_hash.h"
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
 
@@ -90,12 +91,6 @@ std::int64_t written_at(const fs::path& path) {
   return ::stat(path.c_str(), &found) == 0 ? nanoseconds(found.st_mtim) : 0;
 }
 
-std::uint64_t hash_of(std::string_view text) {  // FNV-1a
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
-
 }  // namespace
 
 bool is_picture_name(std::string_view name) {
@@ -109,7 +104,7 @@ bool is_picture_name(std::string_view name) {
 }
 
 std::int64_t shuffled_rank(std::uint64_t seed, std::string_view path) {
-  Random random(seed, Purpose("folder order"), hash_of(path));
+  Random random(seed, Purpose("folder order"), name_hash(path));
   return static_cast<std::int64_t>(random.bits64() >> 1);
 }
 

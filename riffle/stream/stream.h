@@ -48,7 +48,9 @@ class Stream {
   // call from any thread, once or often, while next() runs.
   virtual void stop() {}
 
-  // How many items were skipped so far, by reason.
+  // How many items this object has skipped since it was opened, by reason. Counts never fall:
+  // seek() leaves them, and what is met again counts again. One opened anew begins with what
+  // opening met, so whoever keeps a count across restarts adds up what came since.
   virtual std::map<std::string, std::int64_t> skipped() const { return {}; }
 };
 

@@ -73,11 +73,9 @@ class Dictionary {
 }  // namespace
 
 VideoDecoder::VideoDecoder(const VideoInput& input, const VideoDecoderOptions& options)
-    : input_(input),
-      options_(options),
-      packet_(av_packet_alloc()),
-      frame_(av_frame_alloc()),
-      packets_for_key_(kMaxWaitForKey) {}
+    : input_(input), options_(options), packet_(av_packet_alloc()), frame_(av_frame_alloc()) {
+  begin_anew();
+}
 
 VideoDecoder::~VideoDecoder() {
   avcodec_free_context(&codec_);
@@ -155,6 +153,9 @@ bool VideoDecoder::open_codec() {
   // it.
   codec_->thread_count = 1;
   codec_->max_pixels = kMaxVideoPixels;
+  // Frames that refer to others not decoded come out, with a mark. Otherwise the decoder keeps them
+  // back, and with them, in FFmpeg 5.1, whole ones at the end of a film sought to there.
+  codec_->flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT;
   // Damage is an error. Otherwise it would be painted over.
   codec_->err_recognition |= AV_EF_EXPLODE;
   if (error >= 0) error = avcodec_open2(codec_, codec, nullptr);
@@ -168,6 +169,7 @@ VideoDecoder::Event VideoDecoder::read() {
     int error = avcodec_receive_frame(codec_, frame_);
     if (error == 0) {
       packets_unanswered_ = 0;
+      if (is_lead_in(*frame_)) continue;
       if (!is_damaged(*frame_)) {
         if (is_next(*frame_)) return Event::frame;
         continue;
@@ -179,7 +181,7 @@ VideoDecoder::Event VideoDecoder::read() {
       ended_ = input_ended_;
       if (ended_) return Event::end;
       avcodec_flush_buffers(codec_);
-      packets_for_key_ = kMaxWaitForKey;
+      begin_anew();
       return Event::damage;
     }
     if (error == AVERROR(EAGAIN)) error = feed();
@@ -189,6 +191,22 @@ VideoDecoder::Event VideoDecoder::read() {
     }
   }
   return Event::end;
+}
+
+// For the decoder without a past.
+void VideoDecoder::begin_anew() {
+  packets_for_key_ = frames_to_begin_ = kMaxWaitForKey;
+  begins_at_ = AV_NOPTS_VALUE;  // before all others
+}
+
+// Whether a frame is shown before the first that can be decoded from where reading began. With open
+// groups of pictures, some that follow a key frame in the file refer to what lies before it.
+bool VideoDecoder::is_lead_in(const AVFrame& frame) {
+  if (frames_to_begin_ == 0) return false;
+  const bool early = frame.pts != AV_NOPTS_VALUE && frame.pts < begins_at_;
+  const bool without_past = is_damaged(frame) && frame.decode_error_flags == 0;
+  frames_to_begin_ = early || without_past ? frames_to_begin_ - 1 : 0;
+  return frames_to_begin_ > 0;
 }
 
 // Whether a decoded frame is one to give.
@@ -222,7 +240,7 @@ int VideoDecoder::feed() {
     const bool key = (packet_->flags & AV_PKT_FLAG_KEY) != 0;
     const bool damaged = (packet_->flags & AV_PKT_FLAG_CORRUPT) != 0;
     if (ours && !damaged && (key || packets_for_key_ == 0)) {
-      packets_for_key_ = 0;
+      if (std::exchange(packets_for_key_, 0) > 0) begins_at_ = packet_->pts;
       error = avcodec_send_packet(codec_, packet_);
       av_packet_unref(packet_);
       if (++packets_unanswered_ <= kMaxUnanswered) return error;
@@ -305,8 +323,8 @@ bool VideoDecoder::seek(std::int64_t time_stamp) {
   avcodec_flush_buffers(codec_);
   pending_ = failure_ = {};
   input_ended_ = ended_ = false;
-  packets_for_key_ = kMaxWaitForKey;
   frames_for_key_ = packets_unanswered_ = 0;
+  begin_anew();
   return true;
 }
 

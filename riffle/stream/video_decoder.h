@@ -81,7 +81,9 @@ class VideoDecoder {
   bool open_codec();
   int feed();
   int drain(DecodeFailure why_drained, bool input_ended);
+  bool is_lead_in(const AVFrame& frame);
   bool is_next(const AVFrame& frame);
+  void begin_anew();
   DecodeFailure why(std::string reason, int error);
   DecodeFailure why_input_ended(int error);
   int orientation() const;
@@ -104,6 +106,8 @@ class VideoDecoder {
   bool input_ended_ = false;    // nothing goes in any more
   bool ended_ = false;          // nor comes out
   int packets_for_key_ = 0;     // to be dropped at most, waiting for a key frame; 0: none
+  int frames_to_begin_ = 0;     // to be dropped at most as lead-in; 0: the first is out
+  std::int64_t begins_at_ = 0;  // time stamp of the key frame that reading began at
   int frames_for_key_ = 0;      // the same for frames, behind damage
   int packets_unanswered_ = 0;  // since the last frame
   int width_ = 0, height_ = 0;  // of the first frame

@@ -1,10 +1,7 @@
 // A folder of its own for each test of `video:`, gone afterwards.
 #pragma once
 
-#include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,27 +9,19 @@
 
 #include <gtest/gtest.h>
 
-#include "riffle/base/file.h"
-#include "riffle/base/log.h"
 #include "riffle/base/text.h"
+#include "riffle/stream/made_folder.h"
 #include "riffle/stream/stream.h"
 #include "riffle/stream/uri.h"
 #include "riffle/stream/video_made.h"
 
 namespace riffle {
 
-class VideoFolder : public testing::Test {
+class VideoFolder : public MadeFolder {
  protected:
   void SetUp() override {
     if (!can_make("libx264")) GTEST_SKIP() << "FFmpeg here has no libx264 to make films with";
-    std::string name = (std::filesystem::temp_directory_path() / "riffle-video-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    root_ = name;
-    set_log_level(LogLevel::quiet);
-  }
-  void TearDown() override {
-    if (!root_.empty()) std::filesystem::remove_all(root_);
-    set_log_level(LogLevel::info);
+    MadeFolder::SetUp();
   }
 
   std::string path(const std::string& name) const { return (root_ / name).string(); }
@@ -40,17 +29,6 @@ class VideoFolder : public testing::Test {
     std::filesystem::create_directories((root_ / name).parent_path());
     make_video(root_ / name, video);
   }
-  void put(const std::string& name, std::span<const std::byte> bytes) const {
-    std::filesystem::create_directories((root_ / name).parent_path());
-    std::ofstream out(root_ / name, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(bytes.data()),
-              static_cast<std::streamsize>(bytes.size()));
-    ASSERT_TRUE(out.flush());
-  }
-  void put(const std::string& name, const std::string& text) const {
-    put(name, std::as_bytes(std::span(text)));
-  }
-
   // `name` may hold %XX.
   std::string uri(const std::string& name, const std::string& options = "") const {
     return cat("video:", encode_percent(root_.string()), "/", name, "?", options);
@@ -80,16 +58,6 @@ class VideoFolder : public testing::Test {
     for (int i = 0; i < end; i += step) expected.push_back(i);
     return expected;
   }
-
-  std::filesystem::path root_;
 };
-
-inline void expect_same_frame(const Sample& a, const Sample& b) {
-  EXPECT_EQ(a.key, b.key);
-  EXPECT_EQ(a.index, b.index);
-  EXPECT_EQ(a.clip, b.clip);
-  EXPECT_EQ(a.label, b.label);
-  EXPECT_TRUE(a.picture == b.picture) << a.key;
-}
 
 }  // namespace riffle

@@ -8,6 +8,7 @@
 #include <glob.h>
 
 #include "riffle/base/error.h"
+#include "riffle/base/name_hash.h"
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
 
@@ -56,10 +57,8 @@ void add_folder(const fs::path& folder, std::set<std::string>& films) {
 
 }  // namespace
 
-std::int64_t stable_number(std::string_view text) {  // FNV-1a
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return static_cast<std::int64_t>(hash >> 1);
+std::int64_t stable_number(std::string_view text) {
+  return static_cast<std::int64_t>(name_hash(text) >> 1);
 }
 
 std::int64_t video_rank(const std::string& path, bool shuffled, std::uint64_t seed) {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "riffle/base/error.h"
+#include "riffle/base/file.h"
 #include "riffle/stream/loopback_server.h"
 #include "riffle/stream/video_folder.h"
 

@@ -8,8 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "riffle/base/error.h"
+#include "riffle/base/file.h"
 #include "riffle/base/random.h"
 #include "riffle/image/exif.h"
+#include "riffle/stream/course.h"
 #include "riffle/stream/video_folder.h"
 
 namespace riffle {
@@ -104,128 +106,22 @@ TEST_F(Video, TurnedFilmsStandUpright) {
 TEST_F(Video, ThreadsChangeNothing) {
   make("a.mp4");
   make("b.ts");
-  put("c.mp4", "no film");
+  put_text("c.mp4", "no film");
   make("d.avi", {.codec = "mpeg4", .rough = true});
   auto damaged = read_bytes(path("d.avi"));
   std::fill_n(damaged.begin() + static_cast<std::ptrdiff_t>(damaged.size() / 2), 3000,
               std::byte{0});
-  put("d.avi", damaged);
+  put_bytes("d.avi", damaged);
   for (int i = 0; i < 5; ++i) make(cat("e", i, ".mp4"), {.frames = 1 + 7 * i});
   const auto alone = open("*", "threads=0"), many = open("*", "threads=4");
   while (true) {
     const auto a = alone->next(), b = many->next();
     ASSERT_EQ(a.has_value(), b.has_value());
     if (!a) break;
-    expect_same_frame(*a, *b);
+    expect_same(*a, *b);
     ASSERT_EQ(alone->position(), many->position());
   }
   EXPECT_EQ(alone->skipped(), many->skipped());
-}
-
-TEST_F(Video, SeekGoesOnAsIfNothingHadHappened) {
-  make("1.mp4", {.frames = 60, .key_every = 25});
-  make("2.ts", {.frames = 60});
-  make("3.mkv", {.frames = 40, .open_groups = true});
-  make("4.avi", {.frames = 30, .codec = "mpeg4"});
-  make("5.mp4", {.frames = 40, .codec = "mpeg4", .open_groups = true});
-  make("6.mpg", {.frames = 30, .codec = "mpeg2video", .open_groups = true});
-  make("7.h264", {.frames = 20});
-  put("8.mp4", "no film");
-  std::uint64_t round = 0;
-  for (const std::string options :
-       {"", "threads=0&size=30", "fps=10&clip=0.7", "stride=3", "threads=2"}) {
-    const auto expected = all("*", options);
-    ASSERT_GT(expected.size(), 80u);
-    for (int times = 0; times < 14; ++times, ++round) {
-      Random random(5, Purpose("seek"), round);
-      const auto before = random.below(expected.size() + 1);
-      const auto first = open("*", options);
-      for (auto left = before; left > 0; --left) first->next();
-      const std::string position = first->position();
-      const auto second = open("*", options);
-      for (auto left = random.below(10); left > 0; --left) second->next();
-      second->seek(position);
-      EXPECT_EQ(second->position(), position);
-      for (auto i = before; i < std::min(before + 40, expected.size()); ++i) {
-        const auto sample = second->next();
-        ASSERT_TRUE(sample) << position;
-        expect_same_frame(*sample, expected[i]);
-      }
-      if (before + 40 >= expected.size()) {
-        EXPECT_FALSE(second->next());
-      }
-    }
-  }
-}
-
-TEST_F(Video, EveryPlaceInAFilmWithBFramesIsFoundAgain) {
-  make("a.mp4", {.frames = 40, .b_frames = 3, .key_every = 10});
-  const auto expected = all("a.mp4");
-  const auto reader = open("a.mp4");
-  const auto seeker = open("a.mp4", "threads=0");
-  for (std::size_t i = 0; i + 1 < expected.size(); ++i) {
-    reader->next();
-    seeker->seek(reader->position());
-    const auto sample = seeker->next();
-    ASSERT_TRUE(sample);
-    expect_same_frame(*sample, expected[i + 1]);
-  }
-}
-
-TEST_F(Video, SeekDoesNotReadWhatLiesBefore) {
-  for (const auto* name : {"a.mp4", "a.mkv", "a.ts"}) {
-    make(name, {.frames = 200, .rough = true});
-    const auto expected = all(name);
-    const auto stream = open(name);
-    for (int i = 0; i < 150; ++i) stream->next();
-    // Frames 50 to 100 or so are overwritten; whoever reads them would stumble.
-    auto bytes = read_bytes(path(name));
-    std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 4),
-              bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2), std::byte{0});
-    put(name, bytes);
-    const auto again = open(name);
-    again->seek(stream->position());
-    for (std::size_t i = 150; i < 200; ++i) {
-      const auto sample = again->next();
-      ASSERT_TRUE(sample) << name;
-      expect_same_frame(*sample, expected[i]);
-    }
-    EXPECT_THAT(again->skipped(), IsEmpty()) << name;
-  }
-}
-
-TEST_F(Video, PositionsSurviveFilmsAddedAndRemoved) {
-  for (const std::string order : {"order=name", "order=shuffle&seed=2"}) {
-    fs::remove_all(root_);
-    for (const auto* name : {"b.mp4", "c.mp4", "d.mp4"}) make(name, {.frames = 5});
-    const auto before = all("*", order);
-    const auto stream = open("*", order);
-    for (int i = 0; i < 7; ++i) stream->next();
-    fs::remove(before[0].key.substr(0, before[0].key.find('#')));
-    make("a.mp4", {.frames = 5});
-    const auto again = open("*", order);
-    again->seek(stream->position());
-    std::vector<std::string> keys, expected;
-    for (const auto& sample : rest(*again)) {
-      if (!relative(sample).starts_with("a.mp4")) keys.push_back(sample.key);
-    }
-    for (std::size_t i = 7; i < before.size(); ++i) expected.push_back(before[i].key);
-    EXPECT_EQ(keys, expected);
-  }
-}
-
-TEST_F(Video, ATextThatIsNoPositionIsRefusedAndChangesNothing) {
-  make("a.mp4", {.frames = 6});
-  const auto stream = open("a.mp4");
-  stream->next();
-  const auto position = stream->position();
-  for (const auto* bad :
-       {"", "name", "shuffle 1", "live 1", "name x", "name -1", "name 1 a.mp4", "name 1 a 0 0 x",
-        "name 1 a -1 0 0", "name 1 a 0 zero 0", "name 1 %zz 0 0 0", "name 1 a 0 0 0 0"}) {
-    EXPECT_THROW(stream->seek(bad), Error) << bad;
-  }
-  EXPECT_EQ(stream->position(), position);
-  EXPECT_THAT(numbers(rest(*stream)), ElementsAre(1, 2, 3, 4, 5));
 }
 
 TEST_F(Video, FoldersAndPatternsNameFilms) {
@@ -233,7 +129,7 @@ TEST_F(Video, FoldersAndPatternsNameFilms) {
     make(cat(name, ".mkv"), {.frames = 1});
     fs::rename(path(cat(name, ".mkv")), path(name));
   }
-  put("a/notes.txt", "no film");
+  put_text("a/notes.txt", "no film");
   const auto films = [&](const std::string& name, const std::string& options = "") {
     std::vector<std::string> found;
     for (const auto& sample : all(name, options)) found.push_back(relative(sample));
@@ -266,31 +162,6 @@ TEST_F(Video, WrongAddressesAndOptionsAreRefused) {
   EXPECT_THAT([&] { open("a.mp4", "stride=2&fps=1"); }, ThrowsMessage<Error>(HasSubstr("either")));
   EXPECT_THROW(open("a.mp4", "stride=0"), Error);
   EXPECT_THROW(open("a.mp4", "fps=-1"), Error);
-}
-
-TEST_F(Video, RealFilmsComeWholeAndAreFoundAgain) {
-  const std::string folder = RIFFLE_SOURCE_DIR "/../shared/data/ucf101_10/Archery";
-  if (!fs::exists(folder)) GTEST_SKIP() << "no films in " << folder;
-  const std::string uri =
-      cat("video:", encode_percent(folder), "/v_Archery_g0[12]_*.mp4?threads=2");
-  const auto stream = open_stream(uri);
-  const auto expected = rest(*stream);
-  EXPECT_THAT(stream->skipped(), IsEmpty());
-  ASSERT_GT(expected.size(), 300u);
-  for (std::uint64_t round = 0; round < 6; ++round) {
-    Random random(7, Purpose("seek in real films"), round);
-    const auto before = random.below(expected.size() - 20);
-    const auto first = open_stream(uri);
-    for (auto left = before; left > 0; --left) first->next();
-    const auto second = open_stream(uri);
-    second->seek(first->position());
-    for (auto i = before; i < before + 20; ++i) {
-      const auto sample = second->next();
-      ASSERT_TRUE(sample);
-      EXPECT_EQ(sample->label, "Archery");
-      expect_same_frame(*sample, expected[i]);
-    }
-  }
 }
 
 }  // namespace

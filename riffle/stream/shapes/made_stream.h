@@ -13,6 +13,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
+#include "riffle/stream/course.h"
 #include "riffle/stream/shapes/shape.h"
 
 namespace riffle {
@@ -127,14 +128,6 @@ inline std::vector<std::string> keys(const std::vector<Sample>& samples) {
 inline std::vector<std::string> sorted(std::vector<std::string> texts) {
   std::sort(texts.begin(), texts.end());
   return texts;
-}
-
-inline void expect_same(const Sample& a, const Sample& b) {
-  EXPECT_EQ(a.picture, b.picture);
-  EXPECT_EQ(a.index, b.index);
-  EXPECT_EQ(a.clip, b.clip);
-  EXPECT_EQ(a.label, b.label);
-  EXPECT_EQ(a.key, b.key);
 }
 
 inline void expect_numbered(const std::vector<Sample>& samples) {

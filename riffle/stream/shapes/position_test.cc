@@ -1,21 +1,16 @@
 // The promise that every shape keeps, alone and around others: read n, save the position, open the
 // stream again, seek, and what follows is what an uninterrupted reading gives.
 
-#include <filesystem>
-#include <fstream>
 #include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "riffle/base/log.h"
-#include "riffle/image/codec.h"
+#include "riffle/stream/made_folder.h"
 #include "riffle/stream/shapes/made_stream.h"
 
 namespace riffle {
 namespace {
-
-namespace fs = std::filesystem;
 
 const std::vector<std::string> kShapes = {
     "",
@@ -42,24 +37,16 @@ const std::vector<std::string> kShapes = {
     "mix:synthetic:?size=8,loop:times=2,mix:synthetic:?size=8&seed=4,share=0.1,subsample:every=2",
 };
 
-class Positions : public testing::Test {
+class Positions : public MadeFolder {
  protected:
   void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "riffle-positions-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    std::ofstream(folder_ / "list.txt") << "c\na\nb\nd\n";
-    set_log_level(LogLevel::quiet);
-  }
-  void TearDown() override {
-    fs::remove_all(folder_);
-    set_log_level(LogLevel::info);
+    MadeFolder::SetUp();
+    put_text("list.txt", "c\na\nb\nd\n");
   }
 
   std::string with_list(std::string shapes) const {
     const auto at = shapes.find("LIST");
-    return at == std::string::npos ? shapes
-                                   : shapes.replace(at, 4, (folder_ / "list.txt").string());
+    return at == std::string::npos ? shapes : shapes.replace(at, 4, (root_ / "list.txt").string());
   }
 
   // A second stream goes to the place of the first from anywhere else, and both give the same.
@@ -89,8 +76,6 @@ class Positions : public testing::Test {
       }
     }
   }
-
-  fs::path folder_;
 };
 
 TEST_F(Positions, OfStillsAreExact) {
@@ -109,20 +94,37 @@ TEST_F(Positions, OfVideosAreExact) {
 
 TEST_F(Positions, OfAFolderAreExactAndDoNotDependOnThreads) {
   for (int i = 0; i < 60; ++i) {
-    const auto path = folder_ / "pictures" / std::string(1, "abcd"[i % 4]) / cat(i, " %.png");
-    fs::create_directories(path.parent_path());
-    Picture picture(9, 9);
-    picture.rgb.assign(picture.rgb.size(), static_cast<std::uint8_t>(i));
-    const auto bytes = encode_png(picture);
-    const auto kept = i % 7 == 3 ? bytes.size() / 2 : bytes.size();
-    std::ofstream(path, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(kept));
+    auto bytes = solid_png(i);
+    if (i % 7 == 3) bytes.resize(bytes.size() / 2);
+    put_bytes(cat("pictures/", "abcd"[i % 4], "/", i, " %.png"), bytes);
   }
   const auto folder = [&](int threads) -> StreamFactory {
-    return [uri = cat("folder:", (folder_ / "pictures").string(),
+    return [uri = cat("folder:", (root_ / "pictures").string(),
                       "?order=shuffle&threads=", threads)] { return open_stream(uri); };
   };
   for (const auto& shapes : kShapes) expect_exact(folder(0), folder(3), shapes, 3);
+}
+
+TEST_F(Positions, CountsOfWhatIsSkippedNeverFall) {
+  for (const auto& shapes : kShapes) {
+    SCOPED_TRACE(shapes);
+    const auto stream =
+        open_shapes(made({.samples = 60, .labels = 4, .broken_every = 5}), with_list(shapes));
+    const auto start = stream->position();
+    std::int64_t before = 0;
+    for (int round = 0; round < 3; ++round) {
+      for (int i = 0; i < 90 && stream->next(); ++i) {
+        const auto now = stream->skipped();
+        const auto broken = now.contains("broken") ? now.at("broken") : 0;
+        EXPECT_GE(broken, before);
+        before = broken;
+      }
+      const auto counted = stream->skipped();
+      stream->seek(start);
+      EXPECT_EQ(stream->skipped(), counted);
+    }
+    EXPECT_GT(before, 0);
+  }
 }
 
 TEST_F(Positions, ATextThatIsNoPositionIsRefused) {
