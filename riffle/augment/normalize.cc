@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <stdexcept>
 
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <ATen/ops/empty.h>
 
 #include "riffle/augment/simd.h"
 #include "riffle/base/text.h"
@@ -40,6 +40,7 @@ RIFFLE_SIMD void normalize_planes(const float* planes, int pixels, float* __rest
 }
 
 at::Tensor normalize(const at::Tensor& pictures) {
+  if (pictures.defined() && !pictures.is_cpu()) return normalize_composed(pictures);
   check_pictures(pictures);
   const auto n = pictures.size(0), height = pictures.size(1), width = pictures.size(2);
   auto result = at::empty({n, 3, height, width}, pictures.options().dtype(at::kFloat),
@@ -52,6 +53,16 @@ at::Tensor normalize(const at::Tensor& pictures) {
                      normalize_bytes(from + 3 * begin, end - begin, to + 3 * begin);
                    });
   return result;
+}
+
+at::Tensor normalize_composed(const at::Tensor& pictures) {
+  at::Tensor result = at::empty(pictures.sizes(), pictures.options().dtype(at::kFloat));
+  for (int channel = 0; channel < 3; ++channel) {
+    const float scale = 1.0f / (255.0f * kStd[channel]);
+    at::Tensor plane = result.select(3, channel);
+    plane.copy_(pictures.select(3, channel)).mul_(scale).sub_(kMean[channel] / kStd[channel]);
+  }
+  return result.permute({0, 3, 1, 2});
 }
 
 void check_pictures(const at::Tensor& pictures) {

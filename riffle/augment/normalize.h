@@ -12,9 +12,13 @@ namespace riffle {
 void normalize_planes(const float* planes, int pixels, float* out);
 
 // Pictures without augmentation, normalised the same way: what probes and features on arrival see.
-// On LibTorch's threads. [n, height, width, 3] uint8, contiguous, on the CPU -> [n, 3, height,
-// width] float32, channels-last. Any other tensor gets std::invalid_argument.
+// [n, height, width, 3] uint8 -> [n, 3, height, width] float32, channels-last, on the same device.
+// On the CPU in one go on LibTorch's threads, contiguous pictures only: any other tensor there gets
+// std::invalid_argument.
 at::Tensor normalize(const at::Tensor& pictures);
+
+// The same from torch's operations alone, on any device.
+at::Tensor normalize_composed(const at::Tensor& pictures);
 
 // Throws std::invalid_argument unless `pictures` is [n, height, width, 3] uint8, contiguous, on the
 // CPU.

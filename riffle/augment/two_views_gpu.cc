@@ -41,8 +41,8 @@ struct TwoViewsGpu::State {
   ViewLayout layout;
   at::Tensor views;
   at::Tensor plans;                   // on the device
-  std::array<PlanBuffer, 2> buffers;  // by turns: one may still be being copied
-  int next = 0;
+  std::array<PlanBuffer, 3> buffers;  // by turns: two may still be waiting to be copied
+  std::size_t next = 0;
 };
 
 TwoViewsGpu::TwoViewsGpu(const AugmentConfig& config, std::uint64_t seed, ThreadPool& pool,
@@ -79,7 +79,7 @@ bool TwoViewsGpu::fits(std::int64_t size, std::int64_t picture_size) {
 
 void TwoViewsGpu::plan(std::uint64_t step) {
   State& s = *state_;
-  PlanBuffer& buffer = s.buffers[static_cast<std::size_t>(s.next)];
+  PlanBuffer& buffer = s.buffers[s.next];
   if (buffer.step == step) return;
   ViewPlan* plans = buffer.plans();
   constexpr std::int64_t kPlansATask = 64;
@@ -96,11 +96,11 @@ void TwoViewsGpu::plan(std::uint64_t step) {
 void TwoViewsGpu::upload(std::uint64_t step) {
   State& s = *state_;
   plan(step);
-  s.plans.copy_(s.buffers[static_cast<std::size_t>(s.next)].bytes, /*non_blocking=*/true);
-  s.next = 1 - s.next;
+  s.plans.copy_(s.buffers[s.next].bytes, /*non_blocking=*/true);
+  s.next = (s.next + 1) % s.buffers.size();
 }
 
-at::Tensor TwoViewsGpu::render(const at::Tensor& pictures) {
+at::Tensor TwoViewsGpu::render(const at::Tensor& pictures, std::int64_t views) {
   State& s = *state_;
   if (!pictures.is_cuda() || !pictures.is_contiguous() || pictures.scalar_type() != at::kByte ||
       pictures.sizes() != at::IntArrayRef({s.batch, s.picture_size, s.picture_size, 3})) {
@@ -112,14 +112,14 @@ at::Tensor TwoViewsGpu::render(const at::Tensor& pictures) {
       .height = s.picture_size,
       .width = s.picture_size,
       .plans = reinterpret_cast<const ViewPlan*>(s.plans.const_data_ptr<std::uint8_t>()),
-      .views = static_cast<int>(kViews * s.batch),
+      .views = static_cast<int>(views * s.batch),
       .size = static_cast<int>(s.config.size),
       .layout = s.layout,
       .number = s.views.scalar_type() == at::kFloat ? augment_cuda::Number::float32
                                                     : augment_cuda::Number::bfloat16,
       .out = s.views.mutable_data_ptr()};
   checked(augment_cuda::render(job, c10::cuda::getCurrentCUDAStream().stream()));
-  return s.views;
+  return s.views.narrow(0, 0, views * s.batch);
 }
 
 }  // namespace riffle

@@ -27,15 +27,17 @@ class TwoViewsGpu {
   // Whether the current GPU can make views of this size.
   static bool fits(std::int64_t size, std::int64_t picture_size);
 
-  // Draws what chance decides for a step. May be called while the GPU carries out the step before.
+  // Draws what chance decides for a step. May be called while the GPU carries out the two steps
+  // before.
   void plan(std::uint64_t step);
   // Sends the plan of a step to the device, drawing it first if plan() has not, on the current
   // stream.
   void upload(std::uint64_t step);
-  // [2 * pictures, ...]: first views, then second ones, by the plan last uploaded. `pictures` is
-  // [n, picture_size, picture_size, 3] uint8 on the device. The result is the same memory every
-  // time. Queues one kernel and can be recorded in a CUDA graph.
-  at::Tensor render(const at::Tensor& pictures);
+  // [2 * batch, ...]: first views, then second ones, by the plan last uploaded; with `views` 1
+  // the first ones alone. `pictures` is [batch, picture_size, picture_size, 3] uint8 on the device.
+  // The result is the same memory every time. Queues one kernel and can be recorded in a CUDA
+  // graph.
+  at::Tensor render(const at::Tensor& pictures, std::int64_t views = 2);
 
  private:
   struct State;

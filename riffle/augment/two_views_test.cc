@@ -175,6 +175,9 @@ TEST(Normalize, FollowsTheDefinition) {
   const auto std = torch::tensor(c10::ArrayRef<float>(kStd)).view({1, 3, 1, 1});
   const auto expected = (pictures.permute({0, 3, 1, 2}).to(torch::kFloat) / 255 - mean) / std;
   EXPECT_TRUE(torch::allclose(values, expected, 1e-5, 1e-5));
+  const auto composed = normalize_composed(pictures);
+  EXPECT_TRUE(composed.is_contiguous(at::MemoryFormat::ChannelsLast));
+  EXPECT_TRUE(torch::allclose(composed, expected, 1e-5, 1e-5));
   EXPECT_THROW(normalize(pictures.to(torch::kFloat)), std::invalid_argument);
 }
 

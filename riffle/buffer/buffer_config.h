@@ -13,15 +13,14 @@ enum class FeatureTime { draw, arrival };  // when a sample gets its first featu
 enum class TieRule { older, newer };       // who of the most redundant pair leaves
 enum class FeatureType { float32, float16, bfloat16 };
 enum class Storage { raw, jpeg };
-enum class BufferMemory { host, pinned, gpu };
+enum class BufferMemory { best, host, pinned, gpu };  // best: see choose_memory (memory_plan.h)
 
 struct BufferConfig {
   PolicyKind policy = PolicyKind::minred;
   std::string capacity = "65536";  // samples, or bytes for the whole buffer: "8GiB", "500MB"
   Storage storage = Storage::raw;
-  BufferMemory memory =
-      BufferMemory::host;          // where pictures are kept; features stay with the network
-  std::int64_t jpeg_quality = 85;  // at most; see jpeg_store.h
+  BufferMemory memory = BufferMemory::best;  // for pictures; features stay with the network
+  std::int64_t jpeg_quality = 85;            // at most; see jpeg_store.h
   // The rest is for minred. The learner reads `features`: it brings them to insert() or does not.
   FeatureTime features = FeatureTime::draw;
   TieRule tie = TieRule::older;

@@ -40,15 +40,19 @@ JpegStore::JpegStore(std::int64_t slots, int picture_size, int quality)
       cells_(at::zeros({slots, cell_bytes(picture_size)}, at::kByte)),
       lengths_(at::zeros({slots}, at::kLong)) {}
 
-void JpegStore::put(std::span<const std::int64_t> slots, std::span<const Sample> samples) {
+void JpegStore::put(std::span<const std::int64_t> slots, const at::Tensor& pictures) {
+  const at::Tensor here = pictures.cpu();
+  const auto* from = here.const_data_ptr<std::uint8_t>();
   auto* cells = cells_.mutable_data_ptr<std::uint8_t>();
   auto* lengths = lengths_.mutable_data_ptr<std::int64_t>();
   const auto cell = cells_.size(1);
-  at::parallel_for(0, static_cast<std::int64_t>(samples.size()), 1, [&](auto begin, auto end) {
+  at::parallel_for(0, static_cast<std::int64_t>(slots.size()), 1, [&](auto begin, auto end) {
+    Picture picture(picture_size_, picture_size_);
     for (auto i = begin; i < end; ++i) {
       const auto slot = slots[static_cast<std::size_t>(i)];
-      const auto bytes = encode_to_fit(samples[static_cast<std::size_t>(i)].picture, quality_,
-                                       static_cast<std::size_t>(cell));
+      std::memcpy(picture.rgb.data(), from + static_cast<std::size_t>(i) * picture.rgb.size(),
+                  picture.rgb.size());
+      const auto bytes = encode_to_fit(picture, quality_, static_cast<std::size_t>(cell));
       auto* target = cells + slot * cell;
       std::memcpy(target, bytes.data(), bytes.size());
       // What a longer picture left behind would make saved states differ for no reason.

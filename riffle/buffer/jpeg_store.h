@@ -16,8 +16,9 @@ class JpegStore : public Store {
 
   static std::int64_t cell_bytes(int picture_size);
 
-  void put(std::span<const std::int64_t> slots, std::span<const Sample> samples) override;
+  void put(std::span<const std::int64_t> slots, const at::Tensor& pictures) override;
   Pictures get(std::span<const std::int64_t> slots) const override;
+  at::Device device() const override { return at::kCPU; }
   // The length as eight bytes, then the cell.
   std::int64_t stored_bytes() const override { return 8 + cells_.size(1); }
   at::Tensor read(std::span<const std::int64_t> slots) const override;

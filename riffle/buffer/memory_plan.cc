@@ -158,7 +158,9 @@ std::uint64_t MemoryPlan::on_device() const {
 
 MemoryPlan plan_memory(const BufferConfig& config, std::int64_t batch, int picture_size,
                        std::int64_t feature_dim, at::Device device) {
-  if (config.memory != BufferMemory::host && !device.is_cuda()) {
+  const bool needs_gpu =
+      config.memory == BufferMemory::pinned || config.memory == BufferMemory::gpu;
+  if (needs_gpu && !device.is_cuda()) {
     throw Error("buffer.memory must be host when the network is not on a GPU");
   }
   const auto plan_for = [&](std::int64_t samples) {
@@ -191,6 +193,17 @@ MemoryPlan plan_memory(const BufferConfig& config, std::int64_t batch, int pictu
 
 AvailableMemory available_memory(at::Device device) {
   return {host_memory(), device_memory(device)};
+}
+
+BufferMemory choose_memory(const BufferConfig& config, std::int64_t batch, int picture_size,
+                           std::int64_t feature_dim, at::Device device,
+                           const AvailableMemory& available) {
+  if (config.memory != BufferMemory::best) return config.memory;
+  if (!device.is_cuda() || config.storage == Storage::jpeg) return BufferMemory::host;
+  BufferConfig on_gpu = config;
+  on_gpu.memory = BufferMemory::gpu;
+  const auto plan = plan_memory(on_gpu, batch, picture_size, feature_dim, device);
+  return plan.on_device() <= available.device / 2 ? BufferMemory::gpu : BufferMemory::host;
 }
 
 void require_fits(const MemoryPlan& plan, const AvailableMemory& available) {

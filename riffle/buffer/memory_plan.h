@@ -51,6 +51,13 @@ struct AvailableMemory {
 // figure nobody can tell is the largest possible one.
 AvailableMemory available_memory(at::Device device);
 
+// Where a buffer keeps its pictures: what the configuration says. What `best` comes to: in the
+// GPU's memory when that is where the network is and the buffer takes at most half of what is
+// available there, so that the network has room; else in the host's.
+BufferMemory choose_memory(const BufferConfig& config, std::int64_t batch, int picture_size,
+                           std::int64_t feature_dim, at::Device device,
+                           const AvailableMemory& available);
+
 // Throws Error with the needed and the available bytes when the plan does not fit.
 void require_fits(const MemoryPlan& plan, const AvailableMemory& available);
 

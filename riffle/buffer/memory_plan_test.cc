@@ -85,6 +85,22 @@ TEST(MemoryPlan, WhatDoesNotFitIsRefusedWithNeededAndAvailableBytes) {
       ThrowsMessage<Error>(AllOf(HasSubstr(cat(plan.total())), HasSubstr(cat(plan.total() - 1)))));
 }
 
+TEST(MemoryPlan, TheBestMemoryIsTheGpusWhenHalfOfItIsEnough) {
+  auto config = config_of(PolicyKind::fifo, "1000");
+  const auto chosen = [&](at::Device device, std::uint64_t free) {
+    return choose_memory(config, 24, 32, 64, device, {std::uint64_t{1} << 40, free});
+  };
+  const std::uint64_t pictures = plan_memory(config, 24, 32, 64, at::kCPU).pictures;
+  EXPECT_EQ(chosen(at::kCUDA, 2 * pictures), BufferMemory::gpu);
+  EXPECT_EQ(chosen(at::kCUDA, 2 * pictures - 2), BufferMemory::host);
+  EXPECT_EQ(chosen(at::kCPU, 2 * pictures), BufferMemory::host);
+  config.memory = BufferMemory::pinned;
+  EXPECT_EQ(chosen(at::kCUDA, 2 * pictures), BufferMemory::pinned);
+  config.memory = BufferMemory::best;
+  config.storage = Storage::jpeg;
+  EXPECT_EQ(chosen(at::kCUDA, 2 * pictures), BufferMemory::host);
+}
+
 TEST(MemoryPlan, AvailableMemoryIsThatOfARealMachine) {
   const auto available = available_memory(at::kCPU);
   EXPECT_GT(available.host, 1u << 20);

@@ -9,6 +9,7 @@
 #include <ATen/ATen.h>
 
 #include "riffle/base/error.h"
+#include "riffle/base/median.h"
 #include "riffle/base/text.h"
 #include "riffle/buffer/minred_bench_history.h"
 #include "riffle/buffer/named_tensors.h"
@@ -90,13 +91,6 @@ class Meter {
   at::Device device_;
   std::uint64_t scratch_ = 0;
 };
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // Cosine similarities of all live rows, none with itself.
 at::Tensor similarities(const at::Tensor& rows, const Slots& live, at::ScalarType type) {

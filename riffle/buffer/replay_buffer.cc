@@ -110,22 +110,24 @@ ReplayBuffer::ReplayBuffer(const BufferConfig& config, std::int64_t batch, int p
                            std::int64_t feature_dim, std::uint64_t seed, at::Device device)
     : state_(std::make_unique<State>()) {
   config.validate();
-  const auto plan = plan_memory(config, batch, picture_size, feature_dim, device);
-  require_fits(plan, available_memory(device));
+  auto& s = *state_;
+  s.config = config;
+  const auto available = available_memory(device);
+  s.config.memory = choose_memory(config, batch, picture_size, feature_dim, device, available);
+  const auto plan = plan_memory(s.config, batch, picture_size, feature_dim, device);
+  require_fits(plan, available);
   if (config.policy == PolicyKind::minred && plan.capacity < 2 * batch) {
     log_warning(cat("a minred buffer of ", plan.capacity,
                     " samples holds fewer than two batches of ", batch,
                     ": the oldest will leave, as with fifo"));
   }
 
-  auto& s = *state_;
-  s.config = config;
   s.batch = batch;
   s.picture_size = picture_size;
   s.feature_dim = feature_dim;
   s.capacity = plan.capacity;
-  s.store = make_store(config, s.slots(), batch, picture_size, device);
-  s.policy = make_policy(config, s.slots(), feature_dim, seed, device);
+  s.store = make_store(s.config, s.slots(), picture_size, device);
+  s.policy = make_policy(s.config, s.slots(), feature_dim, seed, device);
   s.info.resize(static_cast<std::size_t>(s.slots()));
   s.place.assign(static_cast<std::size_t>(s.slots()), kFree);
   s.is_changed.assign(static_cast<std::size_t>(s.slots()), false);
@@ -136,25 +138,34 @@ ReplayBuffer::ReplayBuffer(const BufferConfig& config, std::int64_t batch, int p
 ReplayBuffer::~ReplayBuffer() = default;
 
 void ReplayBuffer::insert(std::span<const Sample> batch, const at::Tensor& features) {
-  insert(batch, [&features](const Pictures&) { return features; });
+  const auto side = state_->picture_size;
+  const at::Tensor pictures =
+      at::empty({static_cast<std::int64_t>(batch.size()), side, side, 3}, at::kByte);
+  auto* to = pictures.mutable_data_ptr<std::uint8_t>();
+  for (const auto& sample : batch) {
+    const auto& picture = sample.picture;
+    if (picture.width != side || picture.height != side) {
+      misused(cat("sample ", sample.index, " is ", picture.width, " x ", picture.height,
+                  " px, not ", side, " x ", side));
+    }
+    to = std::ranges::copy(picture.rgb, to).out;
+  }
+  insert(batch, pictures, [&features](const Pictures&) { return features; });
 }
 
-void ReplayBuffer::insert(std::span<const Sample> batch, const FeaturesOf& features_of) {
+void ReplayBuffer::insert(std::span<const Sample> batch, const at::Tensor& pictures,
+                          const FeaturesOf& features_of) {
   auto& s = *state_;
   const auto count = static_cast<std::int64_t>(batch.size());
   if (count > s.batch) misused(cat("a batch of ", count, " samples; at most ", s.batch, " fit"));
-  for (const auto& sample : batch) {
-    const auto& picture = sample.picture;
-    if (picture.width != s.picture_size || picture.height != s.picture_size) {
-      misused(cat("sample ", sample.index, " is ", picture.width, " x ", picture.height,
-                  " px, not ", s.picture_size, " x ", s.picture_size));
-    }
+  if (pictures.sizes() != at::IntArrayRef({count, s.picture_size, s.picture_size, 3})) {
+    misused(cat("pictures are ", pictures.sizes(), " for ", count, " samples"));
   }
   if (batch.empty()) return;
 
   // Store and policy may refuse the batch; only after them does anything count as changed.
   const std::vector<Slot> slots(s.free.rbegin(), s.free.rbegin() + count);
-  s.store->put(slots, batch);
+  s.store->put(slots, pictures);
   const at::Tensor features = features_of(s.store->get(slots));
   if (features.defined() && (features.dim() != 2 || features.size(0) != count)) {
     misused(cat("features are not one row for each of ", count, " samples"));
@@ -221,6 +232,7 @@ Pictures ReplayBuffer::pictures(std::span<const Slot> slots) const {
 std::int64_t ReplayBuffer::size() const { return static_cast<std::int64_t>(state_->live.size()); }
 std::int64_t ReplayBuffer::capacity() const { return state_->capacity; }
 std::int64_t ReplayBuffer::batch() const { return state_->batch; }
+at::Device ReplayBuffer::picture_device() const { return state_->store->device(); }
 std::int64_t ReplayBuffer::slots() const { return state_->slots(); }
 bool ReplayBuffer::holds(Slot slot) const { return state_->holds(slot); }
 const std::vector<Slot>& ReplayBuffer::live() const { return state_->live; }

@@ -72,9 +72,12 @@ class ReplayBuffer {
   // picture_size squared. `features` ([batch, dim], unit length) may be undefined. A call that
   // throws changed nothing that can be seen.
   void insert(std::span<const Sample> batch, const at::Tensor& features = {});
-  // The same with features made of the pictures where they are kept.
+  // The same with the samples' pictures as one tensor ([batch, picture_size, picture_size, 3]
+  // uint8; best in the memory that picture_device() names), and features made of the pictures where
+  // they are kept.
   using FeaturesOf = std::function<at::Tensor(const Pictures&)>;
-  void insert(std::span<const Sample> batch, const FeaturesOf& features_of);
+  void insert(std::span<const Sample> batch, const at::Tensor& pictures,
+              const FeaturesOf& features_of);
 
   // n distinct samples, uniformly at random (with policy none: the n newest, in order). n is at
   // most size(). O(n).
@@ -92,6 +95,7 @@ class ReplayBuffer {
   std::int64_t capacity() const;
   bool full() const { return size() == capacity(); }
   std::int64_t batch() const;  // most samples in one insert
+  at::Device picture_device() const;
   std::int64_t slots() const;  // numbered from 0: capacity and one batch
   bool holds(Slot slot) const;
 
@@ -104,11 +108,12 @@ class ReplayBuffer {
   BufferStats stats(bool nearest = false) const;
   std::map<std::string, std::int64_t> label_counts() const;
 
-  // Exact state, on the CPU, copied: a restored buffer goes on as this one would. It is in two
-  // parts, because pictures are large and never change in their slot: save() and restore() are for
-  // all but the pictures, stored() and put_stored() for those of some slots. After restore() the
-  // pictures of all live slots must be put. Both throw Error when the state is damaged or belongs
-  // to another configuration; the buffer must not be used after that.
+  // Exact state, copied: a restored buffer goes on as this one would. It is in two parts, because
+  // pictures are large and never change in their slot: save() and restore() are for all but the
+  // pictures, on the CPU; stored() and put_stored() for those of some slots, on any device (stored:
+  // on picture_device()). After restore() the pictures of all live slots must be put. Both throw
+  // Error when the state is damaged or belongs to another configuration; the buffer must not be
+  // used after that.
   NamedTensors save() const;
   void restore(const NamedTensors& state);
   std::int64_t stored_bytes() const;  // of one picture

@@ -14,7 +14,6 @@
 
 #include "riffle/buffer/buffer_config.h"
 #include "riffle/buffer/named_tensors.h"
-#include "riffle/stream/stream.h"
 
 namespace riffle {
 
@@ -24,18 +23,23 @@ struct Pictures {
   std::vector<std::int64_t> indices;
 };
 
+// Pictures as rows of the widest numbers that they are made of: to copy them takes fewer, larger
+// steps.
+at::Tensor wide_rows(const at::Tensor& pictures);
+
 class Store {
  public:
   virtual ~Store() = default;
 
-  // Takes the samples' pictures, which are side x side, into the slots of the same places.
-  virtual void put(std::span<const std::int64_t> slots, std::span<const Sample> samples) = 0;
+  // Takes pictures, [slots, side, side, 3] uint8 in host or GPU memory, into these slots.
+  virtual void put(std::span<const std::int64_t> slots, const at::Tensor& pictures) = 0;
 
   virtual Pictures get(std::span<const std::int64_t> slots) const = 0;
+  virtual at::Device device() const = 0;  // in whose memory pictures are kept
 
-  // Pictures as they are kept, for files: [slots, stored_bytes] uint8 in host memory, a copy. What
-  // read() gave, write() takes back, into any slots; it throws Error for what is damaged or of
-  // another size.
+  // Pictures as they are kept, for files: [slots, stored_bytes] uint8, a copy in the memory they
+  // lie in. What read() gave, write() takes back, into any slots and from any memory; it throws
+  // Error for what is damaged or of another size.
   virtual std::int64_t stored_bytes() const = 0;
   virtual at::Tensor read(std::span<const std::int64_t> slots) const = 0;
   virtual void write(std::span<const std::int64_t> slots, const at::Tensor& stored) = 0;
@@ -44,26 +48,26 @@ class Store {
 // Pictures as they are, in one slab of host or GPU memory. get() copies nothing.
 class RawStore : public Store {
  public:
-  // `batch`: the most samples in one put. `device`: the GPU for memory gpu.
-  RawStore(std::int64_t slots, std::int64_t batch, int picture_size, BufferMemory memory,
-           at::Device device);
+  // `device`: the GPU for memory gpu.
+  RawStore(std::int64_t slots, int picture_size, BufferMemory memory, at::Device device);
 
-  void put(std::span<const std::int64_t> slots, std::span<const Sample> samples) override;
+  void put(std::span<const std::int64_t> slots, const at::Tensor& pictures) override;
   Pictures get(std::span<const std::int64_t> slots) const override;
+  at::Device device() const override { return slab_.device(); }
   std::int64_t stored_bytes() const override { return slab_.stride(0); }
   at::Tensor read(std::span<const std::int64_t> slots) const override;
   void write(std::span<const std::int64_t> slots, const at::Tensor& stored) override;
 
  private:
+  at::Tensor rows(std::span<const std::int64_t> slots) const;
+
   at::Tensor slab_;
-  at::Tensor
-      staging_;  // [batch, side, side, 3] in host memory when the slab is not; else undefined
 };
 
 // Throws Error unless `stored` has a row of `bytes` bytes for each of `slots` slots.
 void require_stored(const at::Tensor& stored, std::size_t slots, std::int64_t bytes);
 
-std::unique_ptr<Store> make_store(const BufferConfig& config, std::int64_t slots,
-                                  std::int64_t batch, int picture_size, at::Device device);
+std::unique_ptr<Store> make_store(const BufferConfig& config, std::int64_t slots, int picture_size,
+                                  at::Device device);
 
 }  // namespace riffle

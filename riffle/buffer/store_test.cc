@@ -6,6 +6,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/random.h"
 #include "riffle/buffer/jpeg_store.h"
+#include "riffle/stream/stream.h"
 
 namespace riffle {
 namespace {
@@ -48,6 +49,12 @@ at::Tensor picture_tensor(const Picture& picture) {
       .view({picture.height, picture.width, 3});
 }
 
+at::Tensor stacked(const std::vector<Sample>& samples) {
+  std::vector<at::Tensor> pictures;
+  for (const Sample& sample : samples) pictures.push_back(picture_tensor(sample.picture));
+  return torch::stack(pictures);
+}
+
 at::Tensor rows(const Pictures& pictures) {
   return pictures.tensor.index_select(0, torch::tensor(pictures.indices));
 }
@@ -57,9 +64,9 @@ double mean_error(const at::Tensor& a, const at::Tensor& b) {
 }
 
 TEST(RawStore, GivesBackThePicturesInTheOrderAskedWithoutACopy) {
-  RawStore store(5, 2, 8, BufferMemory::host, at::kCPU);
+  RawStore store(5, 8, BufferMemory::host, at::kCPU);
   const std::vector<Sample> samples = {noise_sample(8, 1), noise_sample(8, 2)};
-  store.put(std::vector<std::int64_t>{4, 1}, samples);
+  store.put(std::vector<std::int64_t>{4, 1}, stacked(samples));
   const auto pictures = store.get(std::vector<std::int64_t>{1, 4, 1});
   ASSERT_EQ(pictures.tensor.sizes(), (at::IntArrayRef{5, 8, 8, 3}));
   const auto got = rows(pictures);
@@ -70,17 +77,17 @@ TEST(RawStore, GivesBackThePicturesInTheOrderAskedWithoutACopy) {
 }
 
 TEST(RawStore, RestoresWhatWasSavedAndRefusesOtherSizes) {
-  RawStore store(5, 2, 8, BufferMemory::host, at::kCPU);
+  RawStore store(5, 8, BufferMemory::host, at::kCPU);
   const std::vector<Sample> samples = {noise_sample(8, 1), noise_sample(8, 2)};
   const std::vector<std::int64_t> slots = {3, 1};
-  store.put(slots, samples);
+  store.put(slots, stacked(samples));
   const auto stored = store.read(slots);
   ASSERT_EQ(stored.sizes(), (at::IntArrayRef{2, store.stored_bytes()}));
-  RawStore other(5, 2, 8, BufferMemory::host, at::kCPU);
+  RawStore other(5, 8, BufferMemory::host, at::kCPU);
   const std::vector<std::int64_t> elsewhere = {4, 0};
   other.write(elsewhere, stored);
   EXPECT_TRUE(rows(other.get(elsewhere))[1].equal(picture_tensor(samples[1].picture)));
-  RawStore small(5, 2, 4, BufferMemory::host, at::kCPU);
+  RawStore small(5, 4, BufferMemory::host, at::kCPU);
   EXPECT_THAT([&] { small.write(slots, stored); }, ThrowsMessage<Error>(HasSubstr("pictures")));
   EXPECT_THROW(other.write(slots, stored.narrow(0, 0, 1)), Error);
   EXPECT_THROW(other.write(slots, stored.to(torch::kFloat)), Error);
@@ -92,7 +99,7 @@ TEST(JpegStore, PicturesComeBackNearlyTheSameInAnEighthOfTheMemory) {
   JpegStore store(4, kSize, 85);
   const std::vector<Sample> samples = {ramp_sample(kSize, 0), flat_sample(kSize, 99),
                                        ramp_sample(kSize, 50)};
-  store.put(std::vector<std::int64_t>{3, 0, 2}, samples);
+  store.put(std::vector<std::int64_t>{3, 0, 2}, stacked(samples));
   const auto got = rows(store.get(std::vector<std::int64_t>{0, 2, 3}));
   EXPECT_LT(mean_error(got[0], picture_tensor(samples[1].picture)), 1);
   EXPECT_LT(mean_error(got[1], picture_tensor(samples[2].picture)), 6);
@@ -103,7 +110,7 @@ TEST(JpegStore, NoiseThatCompressesBadlyStillFits) {
   for (const int size : {1, 8, 32, 224}) {
     JpegStore store(1, size, 100);
     const std::vector<Sample> samples = {noise_sample(size, 5)};
-    store.put(std::vector<std::int64_t>{0}, samples);
+    store.put(std::vector<std::int64_t>{0}, stacked(samples));
     EXPECT_EQ(store.get(std::vector<std::int64_t>{0}).tensor.sizes(),
               (at::IntArrayRef{1, size, size, 3}));
   }
@@ -112,11 +119,11 @@ TEST(JpegStore, NoiseThatCompressesBadlyStillFits) {
 TEST(JpegStore, RestoresWhatWasSavedAndRefusesDamage) {
   JpegStore store(3, 32, 85);
   const std::vector<Sample> samples = {noise_sample(32, 1), ramp_sample(32, 2)};
-  store.put(std::vector<std::int64_t>{0, 1}, samples);
+  store.put(std::vector<std::int64_t>{0, 1}, stacked(samples));
   // A slot that was used before leaves nothing of its old content in the state.
   JpegStore fresh(3, 32, 85);
-  fresh.put(std::vector<std::int64_t>{0, 1}, std::vector<Sample>{samples[1], samples[0]});
-  fresh.put(std::vector<std::int64_t>{0, 1}, samples);
+  fresh.put(std::vector<std::int64_t>{0, 1}, stacked({samples[1], samples[0]}));
+  fresh.put(std::vector<std::int64_t>{0, 1}, stacked(samples));
   const std::vector<std::int64_t> slots = {1, 0};
   EXPECT_TRUE(store.read(slots).equal(fresh.read(slots)));
   JpegStore other(3, 32, 85);

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include <ATen/Context.h>
 #include <torch/torch.h>
 #include <unistd.h>
 
@@ -69,14 +70,41 @@ PictureBatch read_batch(Stream& stream, std::int64_t count, int size) {
 }
 
 at::Tensor encode_pictures(Objective& objective, const at::Tensor& pictures) {
-  return objective.encode(normalize(pictures).to(device_of(objective)));
+  return encode_frozen(objective, normalize(pictures.to(device_of(objective))));
 }
+
+std::int64_t suitable_batch(at::Device device, std::int64_t size) {
+  if (device.is_cpu()) return 256;
+  constexpr std::int64_t kPixels = std::int64_t{1} << 23;  // the maps of more would fill small GPUs
+  return std::clamp<std::int64_t>(kPixels / (size * size), 64, 1024);
+}
+
+// Turns cuDNN's trials of algorithms off as long as it lives.
+class WithoutTrials {
+ public:
+  WithoutTrials() : before_(at::globalContext().benchmarkCuDNN()) {
+    at::globalContext().setBenchmarkCuDNN(false);
+  }
+  ~WithoutTrials() { at::globalContext().setBenchmarkCuDNN(before_); }
+  WithoutTrials(const WithoutTrials&) = delete;
+  WithoutTrials& operator=(const WithoutTrials&) = delete;
+
+ private:
+  bool before_;
+};
 
 }  // namespace
 
 at::Device device_of(const Objective& objective) {
   const auto parameters = objective.parameters();
   return parameters.empty() ? at::Device(at::kCPU) : parameters.front().device();
+}
+
+at::Tensor encode_frozen(Objective& objective, const at::Tensor& normalised) {
+  const at::Device device = device_of(objective);
+  if (device.is_cpu()) return objective.encode(normalised);
+  const WithoutTrials by_rule;
+  return objective.encode(normalised.to(device));
 }
 
 at::Tensor unit_length(const at::Tensor& features) {
@@ -117,9 +145,11 @@ LabelledFeatures embed(Objective& objective, const LabelledPictures& pictures, s
   if (count != std::ssize(pictures.labels)) {
     throw std::logic_error(cat(count, " pictures have ", pictures.labels.size(), " labels"));
   }
+  const std::int64_t at_once =
+      batch > 0 ? batch : suitable_batch(device_of(objective), pictures.pictures.size(1));
   at::Tensor features;
-  for (std::int64_t begin = 0; begin < count; begin += batch) {
-    const std::int64_t rows = std::min(batch, count - begin);
+  for (std::int64_t begin = 0; begin < count; begin += at_once) {
+    const std::int64_t rows = std::min(at_once, count - begin);
     const at::Tensor part = encode_pictures(objective, pictures.pictures.narrow(0, begin, rows));
     if (begin == 0) features = torch::empty({count, part.size(1)}, part.options());
     features.narrow(0, begin, rows).copy_(part);

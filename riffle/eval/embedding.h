@@ -35,9 +35,9 @@ struct LabelledFeatures {
 LabelledPictures collect(Stream& stream, std::int64_t max_samples, int size);
 
 // Evaluation mode, no gradient. Row i is a function of picture i alone. The model is used by no
-// other thread meanwhile.
+// other thread meanwhile. `batch`: pictures encoded at once; 0: as many as suit the device.
 LabelledFeatures embed(Objective& objective, const LabelledPictures& pictures,
-                       std::int64_t batch = 256);
+                       std::int64_t batch = 0);
 
 // Of the samples of one batch all but the pictures is there; row i of the features is sample i's.
 using UseEmbedded =
@@ -53,6 +53,11 @@ std::int64_t embed(Objective& objective, Stream& stream, std::int64_t max_sample
 // The same as one tensor, with the errors of collect().
 LabelledFeatures embed(Objective& objective, Stream& stream, std::int64_t max_samples, int size,
                        std::int64_t batch = 256);
+
+// Features of normalised pictures, [n, 3, size, size], which are brought to the encoder's device
+// first. On a GPU the convolutions' algorithms are chosen by rule, not by trying all of them: a
+// probe meets each shape a few times only, and gives the same whatever else runs.
+at::Tensor encode_frozen(Objective& objective, const at::Tensor& normalised);
 
 // Where the model's parameters live.
 at::Device device_of(const Objective& objective);

@@ -13,6 +13,7 @@
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/embedding.h"
+#include "riffle/eval/softmax_regression.h"
 #include "riffle/train/lars.h"
 
 namespace riffle {
@@ -40,7 +41,10 @@ std::vector<LinearRecipe> recipes() {
   cached.name = "cached";
   cached.method = LinearMethod::ridge;
   cached.random_crops = false;
-  return {imagenet, inaturalist, full, cached};
+  LinearRecipe softmax = cached;
+  softmax.name = "softmax";
+  softmax.method = LinearMethod::softmax;
+  return {imagenet, inaturalist, full, cached, softmax};
 }
 
 std::vector<std::string> names_of(const std::vector<LinearRecipe>& all) {
@@ -164,6 +168,13 @@ std::string LinearRecipe::text(std::int64_t train_count) const {
                ", standardised; ridge regression on one-hot classes, penalty ", penalty, "; ",
                train_count, " training pictures without augmentation");
   }
+  if (method == LinearMethod::softmax) {
+    std::vector<std::string> tried;
+    for (const double value : penalties) tried.push_back(cat(value));
+    return cat(name, ": ", features, ", standardised; softmax regression, penalty the best of ",
+               join(tried, ", "), " on a fifth of the training pictures; ", train_count,
+               " training pictures without augmentation");
+  }
   return cat(name, ": ", features, "; softmax regression by SGD with LARS (trust ", trust,
              ", no clipping), momentum ", momentum, ", no weight decay, lr ", lr,
              " with cosine decay, batch ", std::min(batch, train_count), ", ", epochs,
@@ -191,6 +202,11 @@ LinearClassifier fit_linear(const EpochFeatures& features, const at::Tensor& cla
   if (recipe.method == LinearMethod::ridge) {
     return fit_ridge(features(0), classes, class_count, recipe);
   }
+  if (recipe.method == LinearMethod::softmax) {
+    auto fitted =
+        softmax_regression(unit_length(features(0)), classes, class_count, recipe.penalties);
+    return {fitted.weight, fitted.bias};
+  }
   if (recipe.epochs < 1 || recipe.batch < 1) {
     throw Error(
         cat("probe recipe '", recipe.name, "' needs at least one epoch and a batch of one"));
@@ -198,13 +214,16 @@ LinearClassifier fit_linear(const EpochFeatures& features, const at::Tensor& cla
   return fit_lars(features, classes, class_count, recipe);
 }
 
-TopAccuracy top_accuracy(const at::Tensor& scores, const at::Tensor& classes) {
+at::Tensor top_hits(const at::Tensor& scores, const at::Tensor& classes) {
   const at::Tensor labels = classes.to(scores.device()).unsqueeze(1);
   const std::int64_t five = std::min<std::int64_t>(5, scores.size(1));
   const at::Tensor hits = std::get<1>(scores.topk(five, 1)) == labels;
-  const double n = static_cast<double>(scores.size(0));
-  return {.top1 = 100 * static_cast<double>(hits.narrow(1, 0, 1).sum().item<std::int64_t>()) / n,
-          .top5 = 100 * static_cast<double>(hits.sum().item<std::int64_t>()) / n};
+  return torch::stack({hits.select(1, 0), hits.any(1)}, 1);
+}
+
+TopAccuracy top_accuracy(const at::Tensor& scores, const at::Tensor& classes) {
+  const at::Tensor shares = top_hits(scores, classes).to(torch::kFloat64).mean(0).cpu();
+  return {.top1 = 100 * shares[0].item<double>(), .top5 = 100 * shares[1].item<double>()};
 }
 
 }  // namespace riffle

@@ -1,20 +1,23 @@
 // The linear probe: how well a linear classifier on frozen features tells the classes apart.
 //
-// Two ways to train it. LARS is the paper's: stochastic gradient descent with layer-wise rates on
-// random crops, each epoch seeing other crops. Ridge is the fast form on features computed once: a
-// closed-form solution, the same on every run, without a rate to tune. Arithmetic is in double
-// precision, so that neither the number of threads nor the device shows in an accuracy.
+// Three ways to train it. LARS is the paper's: stochastic gradient descent with layer-wise rates on
+// random crops, each epoch seeing other crops. The others take features computed once, have no rate
+// to tune and give the same on every run: ridge regression on one-hot classes is solved in closed
+// form, softmax regression (softmax_regression.h) takes longer and tells many classes apart better.
+// Arithmetic is in double precision, so that neither the number of threads nor the device shows in
+// an accuracy.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
 namespace riffle {
 
-enum class LinearMethod { lars, ridge };
+enum class LinearMethod { lars, ridge, softmax };
 
 struct LinearRecipe {
   std::string name;
@@ -29,6 +32,8 @@ struct LinearRecipe {
   bool random_crops = true;   // train on random crops and flips, new ones each epoch
   // For ridge: the squared length of the weights costs so much, beside the mean squared error.
   double penalty = 0.01;
+  // For softmax: the same, beside the mean cross-entropy; the best of these.
+  std::vector<double> penalties = {1e-4, 1e-3, 1e-2};
   std::uint64_t seed = 0;  // of first weights, order and crops
 
   // The recipe in words with every figure, for one training set.
@@ -36,10 +41,10 @@ struct LinearRecipe {
 };
 
 // "imagenet" (10 epochs, lr 3), "inaturalist" (20, lr 12), "full-imagenet" (30, lr 3), each by LARS
-// on random crops as in the paper, or "cached" (ridge on features computed once). Throws Error for
-// any other name, naming the nearest.
+// on random crops as in the paper, or on features computed once "cached" (ridge) or "softmax".
+// Throws Error for any other name, naming the nearest.
 LinearRecipe linear_recipe(const std::string& name);
-// "imagenet, inaturalist, full-imagenet, cached"
+// "imagenet, inaturalist, full-imagenet, cached, softmax"
 std::string recipe_names();
 
 struct LinearClassifier {
@@ -54,7 +59,8 @@ struct LinearClassifier {
 // crop they come from.
 using EpochFeatures = std::function<at::Tensor(std::int64_t epoch)>;
 
-// `classes`: [n] int64. Features are scaled to unit length. Ridge asks for epoch 0 alone.
+// `classes`: [n] int64. Features are scaled to unit length. Ridge and softmax ask for epoch 0
+// alone.
 LinearClassifier fit_linear(const EpochFeatures& features, const at::Tensor& classes,
                             std::int64_t class_count, const LinearRecipe& recipe);
 
@@ -62,6 +68,9 @@ struct TopAccuracy {
   double top1 = 0;  // percent
   double top5 = 0;
 };
+
+// [n, 2] bool: whether a row's class is the highest, and one of the five highest, of its scores.
+at::Tensor top_hits(const at::Tensor& scores, const at::Tensor& classes);
 
 // Share of rows whose class is the highest, or one of the five highest, of their scores. With fewer
 // than five classes, top-5 is 100.

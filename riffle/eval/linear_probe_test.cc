@@ -88,7 +88,8 @@ TEST_P(Recipes, GiveTheSameForAnyThreadCount) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Recipes,
-                         testing::Values("imagenet", "inaturalist", "full-imagenet", "cached"),
+                         testing::Values("imagenet", "inaturalist", "full-imagenet", "cached",
+                                         "softmax"),
                          [](const auto& recipe) {
                            std::string name = recipe.param;
                            std::erase(name, '-');

@@ -17,26 +17,28 @@
 namespace riffle {
 namespace {
 
-constexpr std::int64_t kBatch = 256;
-
 ProbeResult measure(const EpochFeatures& linear_features, const LabelledFeatures& train,
                     const LabelledFeatures& val, const ClassLabels& classes,
                     const LinearRecipe& recipe, const KnnOptions& knn) {
   const auto classifier = fit_linear(linear_features, classes.train, classes.count(), recipe);
-  const auto linear = top_accuracy(classifier.scores(unit_length(val.features)), classes.val);
+  const at::Tensor linear = top_hits(classifier.scores(unit_length(val.features)), classes.val);
   const at::Tensor voted =
       knn_classes(train.features, classes.train, classes.count(), val.features, knn);
-  const auto val_count = static_cast<double>(val.labels.size());
-  const auto right = (voted == classes.val.to(voted.device())).sum().item<std::int64_t>();
-  const double p = linear.top1 / 100;
+  const at::Tensor nearest = voted == classes.val.to(voted.device());
+  const at::Tensor hits = torch::cat({linear, nearest.unsqueeze(1)}, 1).cpu();
+  const at::Tensor shares = hits.to(torch::kFloat64).mean(0);
+  const double p = shares[0].item<double>();
   const auto train_count = std::ssize(train.labels);
-  return {.linear_top1 = linear.top1,
-          .linear_top5 = linear.top5,
-          .knn_top1 = 100 * static_cast<double>(right) / val_count,
-          .standard_error = 100 * std::sqrt(p * (1 - p) / val_count),
+  return {.linear_top1 = 100 * p,
+          .linear_top5 = 100 * shares[1].item<double>(),
+          .knn_top1 = 100 * shares[2].item<double>(),
+          .standard_error = 100 * std::sqrt(p * (1 - p) / static_cast<double>(hits.size(0))),
           .recipe = cat(recipe.text(train_count), ", ", val.labels.size(), " validation pictures; ",
-                        knn.text(train_count), ".")};
+                        knn.text(train_count), "."),
+          .hits = hits};
 }
+
+constexpr std::int64_t kCropBatch = 256;
 
 // Features of one random crop of every picture.
 class CroppedFeatures {
@@ -49,16 +51,15 @@ class CroppedFeatures {
 
   at::Tensor epoch(std::int64_t number) const {
     const std::int64_t count = pictures_.size(0);
-    const std::int64_t steps = (count + kBatch - 1) / kBatch;
-    const at::Device device = device_of(objective_);
+    const std::int64_t steps = (count + kCropBatch - 1) / kCropBatch;
     std::vector<at::Tensor> parts;
     for (std::int64_t step = 0; step < steps; ++step) {
       std::vector<std::int64_t> places(
-          static_cast<std::size_t>(std::min(kBatch, count - step * kBatch)));
-      std::iota(places.begin(), places.end(), step * kBatch);
+          static_cast<std::size_t>(std::min(kCropBatch, count - step * kCropBatch)));
+      std::iota(places.begin(), places.end(), step * kCropBatch);
       const at::Tensor views =
           views_.one_view(pictures_, places, static_cast<std::uint64_t>(number * steps + step));
-      parts.push_back(objective_.encode(views.to(device)));
+      parts.push_back(encode_frozen(objective_, views));
     }
     return torch::cat(parts);
   }
@@ -76,8 +77,8 @@ ProbeResult probe(Objective& objective, const LabelledPictures& train, const Lab
                   const LinearRecipe& recipe, const KnnOptions& knn) {
   const torch::NoGradGuard no_gradient;
   const auto classes = class_labels(train.labels, val.labels);
-  const auto train_features = embed(objective, train, kBatch);
-  const auto val_features = embed(objective, val, kBatch);
+  const auto train_features = embed(objective, train);
+  const auto val_features = embed(objective, val);
   if (!recipe.random_crops) {
     const auto plain = [&](std::int64_t) { return train_features.features; };
     return measure(plain, train_features, val_features, classes, recipe, knn);

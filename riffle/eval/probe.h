@@ -19,11 +19,14 @@ struct ProbeResult {
   double standard_error = 0;
   std::string
       recipe;  // in words with every figure; belongs beside the accuracies wherever they are shown
+  // [n, 3] bool, on the CPU: which validation pictures linear top-1, linear top-5 and k-NN got
+  // right, for accuracies on some of them.
+  at::Tensor hits;
 };
 
 // Leaves the model as it was. A function of weights, pictures and recipe: neither thread count nor
 // batch size shows. Throws Error when a validation label is missing from training. Safe to call
-// from several threads with models of their own.
+// from several threads with models of their own on the CPU.
 ProbeResult probe(Objective& objective, const LabelledPictures& train, const LabelledPictures& val,
                   const LinearRecipe& recipe, const KnnOptions& knn = {});
 

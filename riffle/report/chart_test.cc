@@ -206,6 +206,16 @@ TEST(BarChart, EscapesNamesAndBearsMissingValues) {
   EXPECT_THAT(BarChart().svg(), HasSubstr("no data"));
 }
 
+TEST(LineChart, ALineWithoutANameIsInNoLegend) {
+  LineChart chart = two_lines();
+  chart.series.push_back({.name = "", .x = {0, 1}, .y = {1, 2}, .dashed = true});
+  chart.series[0].name = std::string(60, 'w');  // too long for the ends of the lines
+  const std::string svg = chart.svg();
+  EXPECT_EQ(markup_fault(svg), "");
+  const auto legend = svg.substr(svg.find("class=\"legend\""));
+  EXPECT_THAT(legend.substr(0, legend.find("</svg>")), Not(HasSubstr("dashed")));
+}
+
 TEST(StandaloneSvg, IsAFileWithItsOwnStyle) {
   const std::string file = standalone_svg(two_lines().svg());
   EXPECT_EQ(markup_fault(file), "");

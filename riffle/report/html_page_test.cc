@@ -61,10 +61,12 @@ TEST(Table, MarksTheBestOfAColumnButNeverAReference) {
 TEST(Table, ShowsADashForAMissingNumber) {
   Table table{"", {{"mode"}, {"top-1", "", Best::highest, true}}, {}};
   table.rows = {{{Cell::words("a"), Cell::number(std::numeric_limits<double>::quiet_NaN())}},
-                {{Cell::words("b"), Cell::number(-1.5)}}};
+                {{Cell::words("b"), Cell::number(-1.5)}},
+                {{Cell::words("c"), Cell::number(-0.01)}}};
   const std::string html = table_html(table);
   EXPECT_THAT(html, HasSubstr("class=\"n none\">\u2013<"));
   EXPECT_THAT(html, HasSubstr("\u22121.5"));
+  EXPECT_THAT(html, Not(HasSubstr("\u22120.0"))) << "a zero has no sign";
   EXPECT_THAT(html, Not(HasSubstr("nan")));
 }
 

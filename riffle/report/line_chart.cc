@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kFont = 12;
 constexpr double kLabelGap = 15;  // least distance between the names of two lines
-constexpr std::size_t kMaxEndLabels = 8;
+constexpr std::ptrdiff_t kMaxEndLabels = 8;
 constexpr std::size_t kMaxMarkers = 30;  // more points than this: no dots on the line
 constexpr std::size_t kMaxHovers = 80;   // places of one line that answer the mouse
 
@@ -135,7 +135,9 @@ class Drawing {
     top_ = 34;
     bottom_ = chart_.height - (chart_.x_label.empty() ? 28 : 46);
     right_ = chart_.width - 16;
-    labels_at_ends_ = curves_.size() <= kMaxEndLabels;
+    labels_at_ends_ = std::ranges::count_if(curves_, [](const Curve& curve) {
+                        return !curve.name.empty();
+                      }) <= kMaxEndLabels;
     if (labels_at_ends_) {
       double name_width = 0;
       for (const auto& curve : curves_) {
@@ -155,6 +157,7 @@ class Drawing {
     std::vector<std::vector<const Curve*>> rows(1);
     double used = 0;
     for (const auto& curve : curves_) {
+      if (curve.name.empty()) continue;
       const double needed = legend_width(curve);
       if (used + needed > chart_.width && !rows.back().empty()) {
         rows.emplace_back();
@@ -266,11 +269,12 @@ class Drawing {
       const auto& point = curve.points[place];
       if (point.gap) continue;
       const std::string spread = curve.has_spread ? cat(" \u00b1 ", value_text(point.spread)) : "";
-      out_ += cat("<g class=\"hover\"><circle class=\"target\" cx=\"", px(x_of(point.x)),
-                  "\" cy=\"", px(y_of(point.y)), "\" r=\"9\"/>",
-                  dot(point, markers ? "dot" : "hidden dot"), "<title>", escape(curve.name), ": ",
-                  value_text(point.y), spread, " at ", value_text(point.x),
-                  chart_.x_label.empty() ? "" : " ", escape(chart_.x_label), "</title></g>\n");
+      out_ +=
+          cat("<g class=\"hover\"><circle class=\"target\" cx=\"", px(x_of(point.x)), "\" cy=\"",
+              px(y_of(point.y)), "\" r=\"9\"/>", dot(point, markers ? "dot" : "hidden dot"),
+              "<title>", curve.name.empty() ? "" : cat(escape(curve.name), ": "),
+              value_text(point.y), spread, " at ", value_text(point.x),
+              chart_.x_label.empty() ? "" : " ", escape(chart_.x_label), "</title></g>\n");
     }
   }
 

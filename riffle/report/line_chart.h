@@ -3,9 +3,10 @@
 //
 // The drawing takes its colours from the page's style sheet (light and dark); standalone_svg()
 // makes it a file of its own. Up to eight names stand beside the ends of their lines, more become a
-// legend above the chart. Values that are not finite, and those that are not positive on a log
-// axis, leave a gap. A series longer than the drawing has columns is thinned to the least and
-// greatest value of each column, so that a page stays small and no peak is lost.
+// legend above the chart; a line without a name is in neither. Values that are not finite, and
+// those that are not positive on a log axis, leave a gap. A series longer than the drawing has
+// columns is thinned to the least and greatest value of each column, so that a page stays small and
+// no peak is lost.
 #pragma once
 
 #include <cstddef>

@@ -31,7 +31,9 @@ std::string spread_text(const Cell& cell) {
 // "-" of the C library is a hyphen; numbers are set with the minus sign.
 std::string number_text(const Cell& cell) {
   const std::string text = fixed(cell.value, cell.decimals);
-  return text.starts_with('-') ? "\u2212" + text.substr(1) : text;
+  if (!text.starts_with('-')) return text;
+  const bool zero = text.find_first_not_of("-0.") == std::string::npos;
+  return zero ? text.substr(1) : "\u2212" + text.substr(1);
 }
 
 // What a reader sees decides who is best: two values that read the same are both marked.

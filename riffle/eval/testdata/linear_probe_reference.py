@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 
 TRUST, MOMENTUM = 0.001, 0.9
-TYPES = {"F32": torch.float32, "F64": torch.float64, "I64": torch.int64}
+TYPES = {"F32": torch.float32, "F64": torch.float64, "I64": torch.int64, "U8": torch.uint8}
 
 
 def read(path):
@@ -44,15 +44,14 @@ def write(path, tensors):
 
 
 def train(features, classes, weight, epochs, lr, batch):
-    torch.manual_seed(0)
-    torch.set_num_threads(1)
-    inputs = F.normalize(features, dim=1).double()
+    """`features` gives an epoch's, of any length, by its number."""
     weight = weight.clone().requires_grad_()
     bias = torch.zeros(len(weight), dtype=torch.float64, requires_grad=True)
     optimizer = torch.optim.SGD([weight, bias], lr=lr, momentum=MOMENTUM)
-    total = epochs * math.ceil(len(inputs) / batch)
+    total = epochs * math.ceil(len(classes) / batch)
     step = 0
-    for _ in range(epochs):
+    for epoch in range(epochs):
+        inputs = F.normalize(features(epoch), dim=1).double()
         for places in torch.randperm(len(inputs)).split(batch):
             optimizer.param_groups[0]["lr"] = 0.5 * lr * (1 + math.cos(math.pi * step / total))
             optimizer.zero_grad()
@@ -68,9 +67,12 @@ def train(features, classes, weight, epochs, lr, batch):
 
 def main():
     source, target, epochs, lr, batch = sys.argv[1:]
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
     given = read(source)
-    weight, bias = train(given["features"], given["classes"], given["weight"], int(epochs), float(lr), int(batch))
+    weight, bias = train(lambda epoch: given["features"], given["classes"], given["weight"], int(epochs), float(lr), int(batch))
     write(target, {"weight": weight, "bias": bias})
 
 
-main()
+if __name__ == "__main__":
+    main()

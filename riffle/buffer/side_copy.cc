@@ -1,0 +1,50 @@
+#include "riffle/buffer/side_copy.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+namespace riffle {
+namespace {
+
+c10::Stream default_stream(const at::Device& device) {
+  return c10::impl::VirtualGuardImpl(device.type()).getDefaultStream(device);
+}
+
+}  // namespace
+
+SideCopy::SideCopy(at::Device device) : device_(device) {
+  if (device.is_cpu()) return;
+  const c10::impl::VirtualGuardImpl runtime(device.type());
+  if (!device_.has_index()) device_ = runtime.getDevice();
+  stream_ = runtime.getStreamFromGlobalPool(device_);
+}
+
+at::Tensor SideCopy::host_memory(at::IntArrayRef shape, at::ScalarType type) const {
+  return at::empty(shape, at::TensorOptions().dtype(type).pinned_memory(stream_.has_value()));
+}
+
+at::Tensor SideCopy::to_device(const at::Tensor& host) {
+  if (!stream_) return host;
+  const c10::StreamGuard guard(*stream_);
+  at::Tensor there = host.to(device_, /*non_blocking=*/true);
+  stream_->synchronize();
+  // It is freed where it is used: then its memory may serve again once that stream is done with it.
+  there.record_stream(default_stream(device_));
+  return there;
+}
+
+at::Tensor SideCopy::to_host(const at::Tensor& tensor) {
+  if (tensor.is_cpu()) return tensor;
+  c10::Event made(device_.type());
+  made.record(default_stream(device_));
+  made.block(*stream_);
+  const c10::StreamGuard guard(*stream_);
+  at::Tensor here = host_memory(tensor.sizes(), tensor.scalar_type());
+  here.copy_(tensor, /*non_blocking=*/true);
+  stream_->synchronize();
+  return here;
+}
+
+}  // namespace riffle
