@@ -1,85 +1,28 @@
 // A run that is killed, stopped or shared: real processes, real signals.
 
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <optional>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <fcntl.h>
+#include "apps/riffle/testing_process.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
-#include <unistd.h>
 
 namespace riffle {
 namespace {
 
-namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 using testing::HasSubstr;
 
 constexpr double kDeadline = 60;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-std::string content(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-// A riffle that runs beside the test.
-class Process {
- public:
-  Process(const fs::path& folder, std::vector<std::string> arguments)
-      : errors_(folder / ("stderr-" + std::to_string(++started_) + ".txt")) {
-    arguments.insert(arguments.begin(), RIFFLE_PROGRAM);
-    std::vector<char*> argv;
-    for (auto& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    pid_ = ::fork();
-    if (pid_ != 0) return;
-    const int out = ::open(errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    ::dup2(out, STDERR_FILENO);
-    if (::chdir(folder.c_str()) == 0) ::execv(RIFFLE_PROGRAM, argv.data());
-    ::_exit(127);
-  }
-  ~Process() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  Process(const Process&) = delete;
-
-  void signal(int number) const { ::kill(pid_, number); }
-  // The status as waitpid gives it, when the process ended within so many seconds.
-  std::optional<int> ended(double seconds) {
-    const auto start = Clock::now();
-    int status = 0;
-    while (::waitpid(pid_, &status, WNOHANG) == 0) {
-      if (seconds_since(start) > seconds) return std::nullopt;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    pid_ = -1;
-    return status;
-  }
-  std::string errors() const { return content(errors_); }
-
- private:
-  static inline int started_ = 0;
-  fs::path errors_;
-  pid_t pid_;
-};
 
 // All that a run has learned: the tensors of its newest checkpoint, with the pictures themselves in
 // place of where they are, and the metrics without what the clock on the wall says.
@@ -123,6 +66,19 @@ std::map<std::string, std::string> learned(const fs::path& run) {
     parts["metrics"] += line.substr(0, line.find(",\"seconds\":")) + '\n';
   }
   return parts;
+}
+
+// Whether a checkpoint was being written: a temporary file, or state without its manifest.
+bool half_written(const fs::path& checkpoints) {
+  std::error_code none_yet;
+  for (const auto& entry : fs::directory_iterator(checkpoints, none_yet)) {
+    const fs::path path = entry.path();
+    if (path.filename().string().starts_with('.')) return true;
+    if (path.extension() == ".safetensors" &&
+        !fs::exists(fs::path(path).replace_extension(".json")))
+      return true;
+  }
+  return false;
 }
 
 void expect_learned_the_same(const fs::path& a, const fs::path& b) {
@@ -178,6 +134,16 @@ class DurabilityTest : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return {folder_, arguments};
   }
+  // Files may come and go meanwhile.
+  static std::int64_t bytes_in(const fs::path& folder) {
+    std::int64_t bytes = 0;
+    std::error_code gone;
+    for (fs::recursive_directory_iterator at(folder, gone), end; at != end; at.increment(gone)) {
+      const auto size = at->file_size(gone);
+      if (!gone) bytes += static_cast<std::int64_t>(size);
+    }
+    return bytes;
+  }
   void wait_for(const fs::path& path, Process& process) const {
     const auto start = Clock::now();
     while (!fs::exists(folder_ / path)) {
@@ -204,8 +170,11 @@ TEST_F(DurabilityTest, KilledAtAnyInstantARunResumesToTheSameEnd) {
   const double duration = seconds_since(start);
 
   std::mt19937 generator(static_cast<unsigned>(wanted));
-  std::uniform_real_distribution<double> instant(0, duration);
-  int kills = 0, finished = 0;
+  std::uniform_real_distribution<double> share(0, 1);
+  // Instants lie between 0 and this. It follows the speed of the machine, so that about one process
+  // in six ends before its kill comes and kills reach up to the last step.
+  double span = duration;
+  int kills = 0, while_writing = 0, finished = 0;
   for (int run = 0; kills < wanted; ++run) {
     const std::string name = "run-" + std::to_string(run);
     bool done = false;
@@ -213,23 +182,29 @@ TEST_F(DurabilityTest, KilledAtAnyInstantARunResumesToTheSameEnd) {
       const bool begun = fs::exists(folder_ / name / "config.yaml");
       auto process = begun ? resume(name) : train(name, kShort);
       // Enough kills: this one may finish.
-      const auto status = process.ended(kills < wanted ? instant(generator) : kDeadline);
+      const auto status = process.ended(kills < wanted ? share(generator) * span : kDeadline);
       if (status) {
         ASSERT_EQ(*status, 0) << process.errors();
         done = true;
+        span *= 0.9;
       } else {
+        span *= 1.02;
         ASSERT_LT(kills, wanted) << "did not finish in time: " << process.errors();
         process.signal(SIGKILL);
         process.ended(kDeadline);
         // A kill before there was anything to lose does not count.
-        if (fs::exists(folder_ / name / "config.yaml")) ++kills;
+        if (!fs::exists(folder_ / name / "config.yaml")) continue;
+        ++kills;
+        if (half_written(folder_ / name / "checkpoints")) ++while_writing;
       }
     }
     ++finished;
     expect_learned_the_same(folder_ / name, folder_ / "whole");
     fs::remove_all(folder_ / name);
   }
-  std::cout << kills << " kills survived in " << finished << " runs of " << duration << " s each\n";
+  std::cout << kills << " kills survived in " << finished << " runs of " << duration << " s each, "
+            << while_writing << " of them while a checkpoint was half written; at the end instants "
+            << "lay within " << span << " s\n";
 }
 
 TEST_F(DurabilityTest, ASignalEndsARunInGoodOrderAndNamesTheResumeCommand) {
@@ -266,6 +241,35 @@ TEST_F(DurabilityTest, ASecondSignalEndsAtOnce) {
     EXPECT_TRUE(ended_at_once || *status == 0) << process.errors();
   }
   EXPECT_TRUE(ended_at_once);
+}
+
+// RIFFLE_SOAK_SECONDS makes it longer.
+TEST_F(DurabilityTest, MemoryAndDiskOfALiveRunStayFlat) {
+  const char* asked = std::getenv("RIFFLE_SOAK_SECONDS");
+  const double seconds = asked != nullptr ? std::atof(asked) : 4;
+  auto more = kEndless;
+  for (const char* argument : {"--clock", "live", "--shape", "throttle:rate=300", "--set",
+                               "checkpoint.every=20", "--set", "metrics.dense=32"}) {
+    more.emplace_back(argument);
+  }
+  auto process = train("run", more);
+  wait_for("run/metrics.jsonl", process);
+  const auto start = Clock::now();
+  std::int64_t warm = 0, most = 0, most_disk = 0;
+  while (seconds_since(start) < seconds) {
+    ASSERT_FALSE(process.ended(0.05)) << process.errors();
+    if (seconds_since(start) < seconds / 4) continue;
+    if (warm == 0) warm = process.resident_bytes();
+    most = std::max(most, process.resident_bytes());
+    most_disk = std::max(most_disk, bytes_in(folder_ / "run"));
+  }
+  const std::int64_t last = process.resident_bytes();
+  process.signal(SIGTERM);
+  ASSERT_EQ(process.ended(kDeadline), 0) << process.errors();
+  std::cout << warm / 1024 << " KiB when warm, " << most / 1024 << " KiB at most after, "
+            << last / 1024 << " KiB at the end; " << most_disk / 1024 << " KiB on disk at most\n";
+  EXPECT_LT(most - warm, 16 << 20);
+  EXPECT_LT(most_disk, 4 << 20);
 }
 
 TEST_F(DurabilityTest, ASecondProcessOnARunIsRefused) {

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <iostream>
 
 #include "apps/riffle/commands.h"
@@ -9,6 +10,7 @@
 #include "riffle/eval/probe.h"
 #include "riffle/run/model_source.h"
 #include "riffle/stream/stream.h"
+#include "riffle/train/updater.h"
 
 namespace riffle {
 namespace {
@@ -21,6 +23,7 @@ struct ProbeCommand {
   std::string val_shapes;
   std::string recipe = "cached";
   std::string checkpoint;
+  std::string device;
   std::int64_t samples = 0;
   std::int64_t size = 0;
   bool json = false;
@@ -47,25 +50,31 @@ void run_probe(const ProbeCommand& options) {
   const LinearRecipe recipe = linear_recipe(options.recipe);
   const ModelSource source = open_model(options.run, options.checkpoint);
   const auto untrained = make_simsiam(source.model, source.seed);
+  const at::Device device = open_device(options.device.empty() ? source.device : options.device);
   const int size = source.picture_size(options.size);
   const auto train = read_labelled(options.train, options.train_shapes, options.samples, size);
   const auto val = read_labelled(options.val, options.val_shapes, options.samples, size);
   log_info(cat("probing ", source.file, " on ", train.labels.size(), " + ", val.labels.size(),
                " pictures"));
 
+  const auto start = std::chrono::steady_clock::now();
+  source.objective->to(device);
   const ProbeResult result = probe(*source.objective, train, val, recipe);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  untrained->to(device);
   const ProbeResult baseline = probe(*untrained, train, val, recipe);
   if (options.json) {
     auto json = accuracies(result);
     json["recipe"] = result.recipe;
     json["untrained"] = accuracies(baseline);
     json["checkpoint"] = source.file;
+    json["seconds"] = seconds.count();
     std::cout << json.dump() << '\n';
     return;
   }
   print_row("trained  ", result);
   print_row("untrained", baseline);
-  std::cout << "recipe: " << result.recipe << '\n';
+  std::cout << "recipe: " << result.recipe << "\nin " << fixed(seconds.count(), 1) << " s\n";
 }
 
 }  // namespace
@@ -94,6 +103,8 @@ void add_probe_command(CLI::App& app) {
       ->add_option("--recipe", options->recipe,
                    "How the linear probe is trained: " + recipe_names())
       ->option_text("[cached]");
+  command->add_option("--device", options->device, "cpu or cuda; that of the run without")
+      ->option_text("NAME");
   command
       ->add_option("--checkpoint", options->checkpoint,
                    "Checkpoint file; the latest of the run without")

@@ -25,6 +25,7 @@ struct StudyOptions {
   std::string data;
   std::string out;
   std::int64_t seeds = 0;
+  std::vector<std::string> only;
   bool dry_run = false;
   bool json = false;
 };
@@ -68,8 +69,9 @@ std::string time_text(double seconds) {
   return std::isfinite(seconds) ? duration_text(seconds) : "unknown";
 }
 
-void list_runs(const StudyOptions& options, const Study& study, const fs::path& out) {
-  const StudyEstimate estimate = estimate_study(study, out);
+void list_runs(const StudyOptions& options, const Study& study, const RunChoice& choice,
+               const fs::path& out) {
+  const StudyEstimate estimate = estimate_study(study, out, choice);
   if (options.json) {
     Json runs = Json::array();
     for (const auto& [run, done, seconds] : estimate.runs) {
@@ -106,22 +108,26 @@ void run_study_command(const StudyOptions& options) {
   const fs::path out = options.out.empty()
                            ? fs::path("studies-out") / cat(study.name, '-', options.scale)
                            : fs::path(options.out);
-  if (options.dry_run) return list_runs(options, study, out);
+  const RunChoice choice = parse_choice(study, options.only);
+  if (options.dry_run) return list_runs(options, study, choice, out);
 
-  const StudyOutcome outcome = run_study(study, out);
+  const StudyOutcome outcome = run_study(study, out, choice);
   const StudyFiles files = write_study(outcome, out, command_text(options, out));
   if (options.json) {
     Json failed = Json::array();
     for (const auto& [slug, why] : outcome.failed) failed.push_back({{"run", slug}, {"why", why}});
-    std::vector<std::string> tables(files.tables.begin(), files.tables.end());
+    const std::vector<std::string> tables(files.tables.begin(), files.tables.end());
+    const std::vector<std::string> figures(files.figures.begin(), files.figures.end());
     const Json json = {{"study", study.name},
                        {"scale", study.scale},
                        {"runs", outcome.runs.size()},
+                       {"done", outcome.done()},
                        {"made", outcome.made},
                        {"failed", failed},
                        {"report", files.page.string()},
                        {"results", files.json.string()},
-                       {"tables", tables}};
+                       {"tables", tables},
+                       {"figures", figures}};
     std::cout << json.dump() << '\n';
   } else {
     print_tables(files);
@@ -156,6 +162,12 @@ void add_study_command(CLI::App& app) {
   command->add_option("--seeds", options->seeds, "Runs of each kind, with a seed of their own")
       ->check(CLI::Range(1, 1000))
       ->option_text("N");
+  command
+      ->add_option(
+          "--only", options->only,
+          "Make these runs alone, of an axis of the study or of seed; repeatable. The page "
+          "shows all that are done")
+      ->option_text("AXIS=VALUE,...");
   command->add_flag("--dry-run", options->dry_run, "List the runs and how long they will take");
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(

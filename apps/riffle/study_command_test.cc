@@ -15,7 +15,7 @@ TEST_F(StudyCommandTest, ADryRunListsTheRunsAndMakesNone) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto json = nlohmann::json::parse(outcome.out);
   ASSERT_EQ(json["runs"].size(), 6u);
-  EXPECT_EQ(json["runs"][1]["run"], "1-seed1");
+  EXPECT_EQ(json["runs"][3]["run"], "1-seed1") << "all of a seed before the next";
   EXPECT_GT(json["seconds"], 0);
   EXPECT_FALSE(fs::exists(folder_ / "studies-out"));
 }
@@ -56,11 +56,28 @@ show:
   EXPECT_EQ(nlohmann::json::parse(outcome.out)["made"], 1);
 }
 
+TEST_F(StudyCommandTest, TwoProcessesMakePartsOfOneStudy) {
+  const std::string study = "-q study unique-images --scale smoke --out '" +
+                            (folder_ / "both").string() + "' --only images=";
+  const auto outcome =
+      riffle(study + "1 & '" RIFFLE_PROGRAM "' " + study + "2,3; here=$?; wait $! && exit $here");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::ifstream in(folder_ / "both/unique-images.json");
+  const auto runs = nlohmann::json::parse(in)["runs"];
+  ASSERT_EQ(runs.size(), 3u);
+  for (const auto& run : runs) EXPECT_FALSE(run["values"].is_null()) << run["run"];
+  const auto again = riffle(study + "2 --json");
+  EXPECT_EQ(nlohmann::json::parse(again.out)["made"], 0);
+  EXPECT_EQ(nlohmann::json::parse(again.out)["done"], 3);
+}
+
 TEST_F(StudyCommandTest, BadUsageIsRefused) {
   expect_refused("study eficiency --scale smoke", "did you mean 'efficiency'");
   expect_refused("study efficiency --scale tiny", "smoke");
   expect_refused("study efficiency --scale small", "--data");
   expect_refused("study absent.yaml --scale smoke", "absent.yaml");
+  expect_refused("study unique-images --scale smoke --only image=1", "did you mean 'images'");
+  expect_refused("study unique-images --scale smoke --only seed=1", "seed");
 }
 
 }  // namespace

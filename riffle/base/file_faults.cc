@@ -2,12 +2,13 @@
 
 #include <atomic>
 #include <mutex>
+#include <shared_mutex>
 
 namespace riffle {
 namespace {
 
 std::atomic<bool> active{false};
-std::mutex mutex;
+std::shared_mutex mutex;
 FileFaults::Decide current;
 
 }  // namespace
@@ -26,7 +27,7 @@ FileFaults::~FileFaults() {
 
 FileFault FileFaults::decide(FileStep step, const std::filesystem::path& path) {
   if (!active) return {};
-  const std::lock_guard lock(mutex);
+  const std::shared_lock lock(mutex);
   return current ? current(step, path) : FileFault{};
 }
 

@@ -20,7 +20,8 @@ struct FileFault {
   std::size_t most = SIZE_MAX;  // bytes that one read or write moves at most
 };
 
-// At most one at a time. The function is asked before each step, from whichever thread takes it.
+// At most one at a time. The function is asked before each step, by whichever threads take one, at
+// the same time too; a disk on which a step takes long is one that waits there.
 class FileFaults {
  public:
   using Decide = std::function<FileFault(FileStep, const std::filesystem::path&)>;

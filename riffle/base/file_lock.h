@@ -7,11 +7,14 @@
 
 namespace riffle {
 
+enum class IfTaken { refuse, wait };
+
 class FileLock {
  public:
-  // Makes the file when it is not there. Throws Error, naming `what` and the process that has it,
-  // when the lock is taken.
-  FileLock(const std::filesystem::path& path, const std::string& what);
+  // Makes the file when it is not there. When the lock is taken, waits, or throws Error naming
+  // `what` and the process that has it.
+  FileLock(const std::filesystem::path& path, const std::string& what,
+           IfTaken if_taken = IfTaken::refuse);
 
  private:
   Descriptor file_;

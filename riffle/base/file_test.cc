@@ -3,6 +3,8 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <future>
+#include <memory>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -136,6 +138,16 @@ TEST_F(FileTest, ALockIsHeldOnceAndEndsWithItsHolder) {
     }
   }
   const FileLock again(folder_ / "lock", "the run");
+}
+
+TEST_F(FileTest, ALockIsWaitedForWhereThatIsAsked) {
+  auto lock = std::make_unique<FileLock>(folder_ / "lock", "the run");
+  auto waiting = std::async(std::launch::async, [this] {
+    return std::make_unique<FileLock>(folder_ / "lock", "the run", IfTaken::wait);
+  });
+  lock.reset();
+  const auto got = waiting.get();
+  EXPECT_THROW(FileLock(folder_ / "lock", "the run"), Error);
 }
 
 TEST_F(FileTest, MissingFilesAndFoldersAreNamed) {

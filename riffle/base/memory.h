@@ -1,4 +1,4 @@
-// How the process treats memory that was freed.
+// How the process treats its memory.
 #pragma once
 
 namespace riffle {
@@ -8,5 +8,10 @@ namespace riffle {
 // anew at each step. For a program's main(), before it allocates much; the process then stays as
 // large as it ever was.
 void keep_freed_memory();
+
+// Lets LibTorch take GPU memory in segments that grow, unless its environment variable says
+// otherwise: the memory of a recorded graph then has no holes. For a program's main(), before
+// anything uses a GPU.
+void let_gpu_memory_grow();
 
 }  // namespace riffle

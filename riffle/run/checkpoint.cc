@@ -1,6 +1,10 @@
 #include "riffle/run/checkpoint.h"
 
+#include <algorithm>
+#include <optional>
+
 #include <nlohmann/json.hpp>
+#include <torch/torch.h>
 
 #include "riffle/base/checksum.h"
 #include "riffle/base/file.h"
@@ -70,9 +74,7 @@ Checkpoint read_whole(const RunFolder& folder, const std::string& name) {
   return checkpoint;
 }
 
-}  // namespace
-
-void write_checkpoint(const RunFolder& folder, const Checkpoint& checkpoint) {
+void write_files(const RunFolder& folder, const Checkpoint& checkpoint) {
   std::vector<std::int64_t> segments, records;
   for (const auto& place : checkpoint.places) {
     segments.push_back(place.segment);
@@ -94,8 +96,26 @@ void write_checkpoint(const RunFolder& folder, const Checkpoint& checkpoint) {
                           {{"file", state.filename().string()},
                            {"bytes", fs::file_size(state)},
                            {"checksum", checksum_text(file_checksum(state))}}},
-                         {"segments", std::set<std::int64_t>(segments.begin(), segments.end())}};
+                         {"segments", segments_of(checkpoint)}};
   write_atomically(folder.manifest(checkpoint.name), manifest_text(manifest));
+}
+
+}  // namespace
+
+std::set<std::int64_t> segments_of(const Checkpoint& checkpoint) {
+  std::set<std::int64_t> segments;
+  for (const auto& place : checkpoint.places) segments.insert(place.segment);
+  return segments;
+}
+
+void write_checkpoint(const RunFolder& folder, const Checkpoint& checkpoint) {
+  try {
+    write_files(folder, checkpoint);
+  } catch (...) {
+    // The last flush may have failed, behind the rename: nobody may count on such a manifest.
+    folder.remove(checkpoint.name);
+    throw;
+  }
 }
 
 Checkpoint read_checkpoint(const RunFolder& folder, const std::string& name) {
@@ -108,7 +128,8 @@ Checkpoint read_checkpoint(const RunFolder& folder, const std::string& name) {
   }
 }
 
-void restore_checkpoint(const Checkpoint& checkpoint, Learner& learner, PictureLog& log) {
+std::int64_t restore_checkpoint(const Checkpoint& checkpoint, Learner& learner, PictureLog& log,
+                                DamagedPictures damaged) {
   constexpr std::size_t kAtOnce = 1024;
   learner.restore(checkpoint.state);
   ReplayBuffer& buffer = learner.buffer();
@@ -117,19 +138,44 @@ void restore_checkpoint(const Checkpoint& checkpoint, Learner& learner, PictureL
     throw DamagedCheckpoint(cat(checkpoint.name, " is damaged: it has ", checkpoint.places.size(),
                                 " pictures for ", live.size(), " samples"));
   }
+  std::vector<std::pair<Slot, std::optional<Slot>>> without;  // a picture, and whose it may get
+  std::optional<Slot> whole;                                  // the last one whose picture is
   for (std::size_t at = 0; at < live.size(); at += kAtOnce) {
     const auto slots = live.subspan(at, std::min(kAtOnce, live.size() - at));
     std::vector<std::uint64_t> arrivals;
     for (const Slot slot : slots) arrivals.push_back(buffer.info(slot).arrival);
     try {
       const auto places = std::span(checkpoint.places).subspan(at, slots.size());
-      buffer.put_stored(slots, log.adopt(slots, arrivals, places));
+      std::vector<std::size_t> bad;
+      at::Tensor stored =
+          log.adopt(slots, arrivals, places, damaged == DamagedPictures::replace ? &bad : nullptr);
+      std::vector<Slot> good;
+      std::vector<std::int64_t> rows;
+      for (std::size_t i = 0; i < slots.size(); ++i) {
+        if (std::ranges::find(bad, i) != bad.end()) {
+          without.emplace_back(slots[i], whole);
+          continue;
+        }
+        whole = slots[i];
+        good.push_back(slots[i]);
+        rows.push_back(static_cast<std::int64_t>(i));
+      }
+      if (!bad.empty()) stored = stored.index_select(0, integers_tensor(rows));
+      if (!good.empty()) buffer.put_stored(good, stored);
     } catch (const Error& error) {
       throw DamagedCheckpoint(error.what());
     }
   }
-  // They are on disk already.
+  if (!without.empty() && !whole) {
+    throw DamagedCheckpoint(cat(checkpoint.name, " is damaged: none of its pictures can be read"));
+  }
+  for (const auto& [slot, other] : without) {
+    const Slot from = other.value_or(*whole);
+    buffer.put_stored(std::span(&slot, 1), buffer.stored(std::span(&from, 1)));
+  }
+  // What was read is on disk already, and the log knows what was not.
   buffer.take_changed();
+  return std::ssize(without);
 }
 
 std::set<std::int64_t> checkpoint_segments(const RunFolder& folder, const std::string& name) {

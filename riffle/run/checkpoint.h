@@ -32,20 +32,29 @@ struct Checkpoint {
   std::vector<PicturePlace> places;  // of the pictures, in the order of the buffer's live slots
 };
 
+// The segments that its pictures are in.
+std::set<std::int64_t> segments_of(const Checkpoint& checkpoint);
+
 // Writes the state file, then the manifest; each in one step. Until the manifest is there, the
-// checkpoint is not. Throws Error when the disk does not take it.
+// checkpoint is not. Throws Error when the disk does not take it; then neither is left.
 void write_checkpoint(const RunFolder& folder, const Checkpoint& checkpoint);
 
 // Throws DamagedCheckpoint when it is not whole (pictures are not looked at), Error when it is of a
 // version that this riffle does not know.
 Checkpoint read_checkpoint(const RunFolder& folder, const std::string& name);
 
+enum class DamagedPictures { refuse, replace };
+
 // Gives the learner, which must be new, a checkpoint's state, and the buffer and `log` its
 // pictures. Throws DamagedCheckpoint when a picture is, Error when the checkpoint is of another
 // configuration; the learner must not be used after either.
-void restore_checkpoint(const Checkpoint& checkpoint, Learner& learner, PictureLog& log);
+//
+// With `replace`, a damaged picture is no reason to throw: its sample gets the picture of another
+// one, unless all are damaged. Gives how many do.
+std::int64_t restore_checkpoint(const Checkpoint& checkpoint, Learner& learner, PictureLog& log,
+                                DamagedPictures damaged = DamagedPictures::refuse);
 
-// The segments that a checkpoint's pictures are in. Throws when its manifest cannot be read.
+// The same of one on disk. Throws when its manifest cannot be read.
 std::set<std::int64_t> checkpoint_segments(const RunFolder& folder, const std::string& name);
 
 // Of a state file; 0 when it is none.

@@ -17,8 +17,10 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostJobs = 4;
 // Pictures copied at once, or one batch when that is more.
 constexpr std::int64_t kMostBytes = 16 << 20;
-// After a failure, pictures are held back for so long: a full disk is not asked at every batch.
-constexpr std::chrono::seconds kRetry(1);
+// After a failure nothing is written for so long, after another one for twice as long: a full disk
+// is not asked at every batch.
+constexpr std::chrono::seconds kFirstRetry(1);
+constexpr std::chrono::seconds kLastRetry(64);
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -26,11 +28,17 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-Checkpointer::Checkpointer(const RunFolder& folder, std::int64_t keep, Learner& learner,
-                           PictureLog log, const std::string& last)
-    : folder_(folder), keep_(keep), learner_(learner), log_(std::move(log)) {
+Checkpointer::Checkpointer(const RunFolder& folder, const CheckpointConfig& config,
+                           Learner& learner, PictureLog log, const std::string& last)
+    : folder_(folder),
+      config_(config),
+      learner_(learner),
+      log_(std::move(log)),
+      download_(learner.buffer().picture_device()),
+      retry_after_(kFirstRetry) {
   status_.last = last;
   status_.last_update = last.empty() ? 0 : learner.update();
+  lost_ = log_.take_lost();
   is_missing_.assign(static_cast<std::size_t>(learner.buffer().slots()), false);
   remove_old();
   thread_ = std::thread([this] { run(); });
@@ -45,14 +53,33 @@ Checkpointer::~Checkpointer() {
   thread_.join();
 }
 
-void Checkpointer::keep_up() {
+void Checkpointer::keep_up(bool due, double seconds) {
   const auto start = Clock::now();
+  bool crowded = false, writing = false;
   {
     const std::lock_guard lock(mutex_);
-    if (jobs_.size() >= kMostJobs || start < retry_at_) return;
+    due_ = due_ || due || std::exchange(checkpoint_failed_, false);
+    if (start < retry_at_) return;
+    crowded = jobs_.size() >= kMostJobs;
+    writing = checkpoint_waits_;
   }
-  hand_over();
+  if (!crowded) hand_over();
+  bool ready = !crowded && !writing && missing_.empty();
+  const bool starves = due && starved_ && !writing;
+  if (due_ && !ready && (config_.wait || starves)) {
+    if (!config_.wait && std::has_single_bit(++waited_)) {
+      log_warning("the disk is too slow for the stream: training waits until it has a checkpoint");
+    }
+    ready = catch_up();
+  }
+  const bool begun = due_ && ready;
+  if (begun) begin(seconds);
   if (learner_.update() > 0) stall_s_ += seconds_since(start);
+  starved_ = !begun && (starved_ || (due && !writing));
+  if (!begun) return;
+  due_ = false;
+  const std::lock_guard lock(mutex_);
+  status_.stall_s = std::exchange(stall_s_, 0);
 }
 
 // Whether something was handed over. At most a few milliseconds' worth of copying at once: when
@@ -89,6 +116,7 @@ bool Checkpointer::hand_over() {
 void Checkpointer::push(Job job) {
   {
     const std::lock_guard lock(mutex_);
+    checkpoint_waits_ = checkpoint_waits_ || std::holds_alternative<Checkpoint>(job);
     jobs_.push_back(std::move(job));
   }
   changed_.notify_all();
@@ -98,50 +126,39 @@ std::string Checkpointer::present_name() const {
   return RunFolder::checkpoint_name(learner_.update(), learner_.batches_taken());
 }
 
-Checkpoint Checkpointer::snapshot(double seconds) {
+// The disk must have all pictures, or they must be on their way there.
+void Checkpointer::begin(double seconds) {
   Checkpoint checkpoint;
   checkpoint.name = present_name();
   checkpoint.update = learner_.update();
   checkpoint.samples_seen = learner_.samples_seen();
   checkpoint.seconds = seconds;
   checkpoint.state = learner_.save();
-  return checkpoint;
+  push(std::move(checkpoint));
 }
 
-bool Checkpointer::begin(double seconds) {
-  const auto start = Clock::now();
-  {
-    const std::lock_guard lock(mutex_);
-    if (checkpoint_waits_ || jobs_.size() >= kMostJobs || start < retry_at_) return false;
+// Waits until the disk has all pictures; false when a write failed.
+bool Checkpointer::catch_up() {
+  wait();
+  const std::int64_t failures = status().failures;
+  // One at a time: nothing is to be gained by copying ahead of the disk.
+  while (hand_over()) {
+    wait();
+    if (status().failures > failures) return false;
   }
-  hand_over();
-  if (!missing_.empty()) return false;
-  Checkpoint checkpoint = snapshot(seconds);
-  {
-    const std::lock_guard lock(mutex_);
-    checkpoint_waits_ = true;
-    status_.stall_s = std::exchange(stall_s_, 0) + seconds_since(start);
-  }
-  push(std::move(checkpoint));
   return true;
 }
 
 void Checkpointer::finish(double seconds) {
   wait();
-  const std::int64_t failures = status().failures;
-  if (status().last == present_name()) return;
-  const auto require_written = [&] {
-    const Status now = status();
-    if (now.failures > failures) throw Error(now.error, ErrorKind::failure);
-  };
-  while (hand_over()) {
-    // One at a time: nothing is to be gained by copying ahead of the disk now.
+  const Status before = status();
+  if (before.last == present_name()) return;
+  if (catch_up()) {
+    begin(seconds);
     wait();
-    require_written();
   }
-  push(snapshot(seconds));
-  wait();
-  require_written();
+  const Status after = status();
+  if (after.failures > before.failures) throw Error(after.error, ErrorKind::failure);
 }
 
 void Checkpointer::wait() {
@@ -172,12 +189,12 @@ void Checkpointer::run() {
 void Checkpointer::carry_out(Job& job) {
   try {
     if (auto* append = std::get_if<Append>(&job)) {
-      log_.append(append->slots, append->arrivals, append->stored);
+      log_.append(append->slots, append->arrivals, download_.to_host(append->stored));
     } else {
       write(std::get<Checkpoint>(job));
     }
   } catch (const std::exception& error) {
-    failed(error.what());
+    failed(job, error.what());
   }
   const std::lock_guard lock(mutex_);
   status_.picture_bytes = log_.bytes_appended();
@@ -194,6 +211,7 @@ void Checkpointer::write(Checkpoint& checkpoint) {
     if (!place) throw Error("some of its pictures could not be written", ErrorKind::failure);
     checkpoint.places.push_back(*place);
   }
+  log_.need(segments_of(checkpoint));
   if (std::filesystem::exists(folder_.metrics())) AppendFile(folder_.metrics()).sync();
   write_checkpoint(folder_, checkpoint);
   {
@@ -202,17 +220,16 @@ void Checkpointer::write(Checkpoint& checkpoint) {
     status_.last_update = checkpoint.update;
     if (!status_.error.empty()) log_info(cat("checkpoints are written again: ", checkpoint.name));
     status_.error.clear();
+    retry_after_ = kFirstRetry;
   }
   remove_old();
 }
 
 void Checkpointer::remove_old() {
   auto names = folder_.checkpoint_names();
-  std::error_code error;
   folder_.remove_uncommitted();
-  for (; names.size() > static_cast<std::size_t>(keep_); names.erase(names.begin())) {
-    std::filesystem::remove(folder_.manifest(names.front()), error);
-    std::filesystem::remove(folder_.state_file(names.front()), error);
+  for (; names.size() > static_cast<std::size_t>(config_.keep); names.erase(names.begin())) {
+    folder_.remove(names.front());
   }
   try {
     std::set<std::int64_t> needed;
@@ -224,11 +241,17 @@ void Checkpointer::remove_old() {
   }
 }
 
-void Checkpointer::failed(const std::string& why) {
+void Checkpointer::failed(const Job& job, const std::string& why) {
   const std::lock_guard lock(mutex_);
   ++status_.failures;
   status_.error = why;
-  retry_at_ = Clock::now() + kRetry;
+  if (const auto* append = std::get_if<Append>(&job)) {
+    lost_.insert(lost_.end(), append->slots.begin(), append->slots.end());
+  } else {
+    checkpoint_failed_ = true;
+  }
+  retry_at_ = Clock::now() + retry_after_;
+  retry_after_ = std::min(2 * retry_after_, kLastRetry);
   // The first, the 2nd, the 4th ...: a disk that stays full does not fill the log.
   if (!std::has_single_bit(static_cast<std::uint64_t>(status_.failures))) return;
   log_warning(cat("no checkpoint could be written (", why, "); training goes on, the newest is ",

@@ -14,10 +14,13 @@ namespace riffle {
 struct CheckpointConfig {
   std::int64_t every = 1000;  // updates; 0: only at the end
   std::int64_t keep = 2;
+  bool wait = false;  // for the disk, so that each is of the very update it was due at
 
   void describe(Fields& fields) {
     fields.add("checkpoint.every", every, "updates between checkpoints; 0: only at the end");
     fields.add("checkpoint.keep", keep, "the newest checkpoints that are kept");
+    fields.add("checkpoint.wait", wait,
+               "training waits for the disk rather than have a checkpoint later than it is due");
   }
 };
 

@@ -133,6 +133,18 @@ TEST_F(ConfigTest, TheLatestCheckpointIsTheOneOfTheLargestUpdate) {
     write_atomically(folder.state_file(RunFolder::checkpoint_name(update, 7)), "x");
   }
   EXPECT_EQ(folder.latest_checkpoint(), folder.state_file("update-000010000"));
+  for (const std::int64_t update : {999999999, 1000000000}) {
+    write_atomically(folder.state_file(RunFolder::checkpoint_name(update, 7)), "x");
+  }
+  EXPECT_EQ(folder.latest_checkpoint(), folder.state_file("update-1000000000"));
+}
+
+TEST_F(ConfigTest, CheckpointsOfARunThatLostItsConfigurationAreNotTakenOver) {
+  const auto folder = RunFolder::create(folder_, ConfigBuilder().build());
+  write_atomically(folder.state_file("update-000000900"), "x");
+  fs::remove(folder_ / "config.yaml");
+  EXPECT_THROW(RunFolder::create(folder_, ConfigBuilder().build()), Error);
+  EXPECT_TRUE(fs::exists(folder.state_file("update-000000900")));
 }
 
 }  // namespace

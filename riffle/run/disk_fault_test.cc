@@ -67,6 +67,7 @@ TEST_F(DiskFaultTest, ADiskThatStaysFullStopsCheckpointsNotTraining) {
   Config config = tiny(PolicyKind::reservoir);
   config.learner.train.max_updates = 200;
   config.checkpoint.keep = 2;
+  config.checkpoint.wait = false;
   train(config, folder_ / "whole");
   const fs::path run = folder_ / "run";
   std::atomic<bool> full = false;
@@ -87,6 +88,23 @@ TEST_F(DiskFaultTest, ADiskThatStaysFullStopsCheckpointsNotTraining) {
   const auto lines = split(read_text(run / "metrics.jsonl"), '\n');
   EXPECT_EQ(lines.size(), 201u) << "all updates were made and written down";
   EXPECT_GT(nlohmann::json::parse(lines[199])["checkpoint_failures"], 0);
+  resume(run);
+  expect_same(run, folder_ / "whole");
+}
+
+TEST_F(DiskFaultTest, ARunGoesOnThoughTheDiskIsFullFromTheStart) {
+  const Config config = tiny(PolicyKind::minred);
+  train(config, folder_ / "whole");
+  const fs::path run = killed_after(folder_ / "whole", "update-000000007");
+  {
+    const FileFaults faults([&](FileStep step, const fs::path&) {
+      return FileFault{step == FileStep::write ? ENOSPC : 0};
+    });
+    EXPECT_THAT([&] { resume(run); },
+                testing::ThrowsMessage<Error>(testing::AllOf(HasSubstr("checkpoint of update 20"),
+                                                             HasSubstr("No space left"))));
+  }
+  EXPECT_EQ(RunFolder::open(run).checkpoint_names().back(), "update-000000007");
   resume(run);
   expect_same(run, folder_ / "whole");
 }

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "riffle/base/error.h"
+#include "riffle/base/log.h"
 #include "riffle/base/text.h"
 
 namespace riffle {
@@ -60,8 +62,23 @@ void MetricsFile::rewrite(std::int64_t newest) {
     at = end + 1;
   }
   if (kept_text == text) return;
-  write_atomically(path_, kept_text);
-  if (out_) out_.emplace(path_);
+  // To cut off the end needs no room, and a full disk is no reason not to go on with a run.
+  if (!text.starts_with(kept_text)) return write_atomically(path_, kept_text);
+  std::error_code error;
+  std::filesystem::resize_file(path_, kept_text.size(), error);
+  if (error) {
+    throw Error(cat("cannot cut ", path_.string(), ": ", error.message()), ErrorKind::failure);
+  }
+}
+
+void MetricsFile::thin(std::int64_t newest) {
+  try {
+    rewrite(newest);
+  } catch (const Error& error) {
+    log_warning(cat("metrics could not be thinned: ", error.what()));
+  }
+  // There may be a new file under the name even when the last step, a flush, failed.
+  out_.reset();
 }
 
 void MetricsFile::write(std::int64_t update,
@@ -76,8 +93,9 @@ void MetricsFile::write(std::int64_t update,
       line[name] = value;
     }
   }
+  if (!out_) out_.emplace(path_);
   out_->append(line.dump() + '\n');
-  if (options_.dense > 0 && update / options_.every % options_.dense == 0) rewrite(update);
+  if (options_.dense > 0 && update / options_.every % options_.dense == 0) thin(update);
 }
 
 }  // namespace riffle

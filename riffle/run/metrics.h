@@ -30,7 +30,8 @@ class MetricsFile {
               std::int64_t last_update = 0);
 
   // One line, handed to the system at once and as a whole. A value that is not finite is written as
-  // null. Throws Error when the disk does not take it; the file is as before then.
+  // null. Throws Error when the disk does not take it; the file is as before then. A pass of
+  // thinning that the disk does not take is left to the next one.
   void write(std::int64_t update, const std::vector<std::pair<std::string, double>>& values);
 
   // Whether the line of `update` is still there when `newest` is the newest.
@@ -38,6 +39,7 @@ class MetricsFile {
 
  private:
   void rewrite(std::int64_t newest);
+  void thin(std::int64_t newest);
 
   std::filesystem::path path_;
   MetricsFileOptions options_;

@@ -103,5 +103,45 @@ TEST_F(MetricsTest, ALineThatTheDiskDidNotTakeIsLeftOutWhole) {
   EXPECT_THAT(updates(), testing::ElementsAre(1, 3));
 }
 
+TEST_F(MetricsTest, AFlushThatFailsBehindThinningCostsNoLaterLine) {
+  MetricsFile file(path_, {1, 4});
+  for (std::int64_t update = 1; update < 12; ++update) file.write(update, {});
+  {
+    // The new file has its name already when the folder is flushed.
+    const FileFaults faults([&](FileStep step, const fs::path& path) {
+      return FileFault{step == FileStep::sync && path == folder_ ? EIO : 0};
+    });
+    file.write(12, {});
+  }
+  file.write(13, {});
+  EXPECT_THAT(updates(), testing::ElementsAre(2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13));
+}
+
+TEST_F(MetricsTest, ThinningThatADiskDoesNotTakeIsLeftToTheNextPass) {
+  MetricsFile file(path_, {1, 4});
+  for (std::int64_t update = 1; update < 12; ++update) file.write(update, {});
+  {
+    const FileFaults faults([&](FileStep step, const fs::path& path) {
+      return FileFault{step == FileStep::write && path != path_ ? ENOSPC : 0};
+    });
+    file.write(12, {});
+  }
+  EXPECT_EQ(updates().size(), 12u) << "the line itself was taken";
+  for (std::int64_t update = 13; update <= 16; ++update) file.write(update, {});
+  EXPECT_THAT(updates(), testing::ElementsAre(2, 4, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16));
+}
+
+TEST_F(MetricsTest, OnAFullDiskARunStillGoesOnFromItsCheckpoint) {
+  {
+    MetricsFile file(path_, {});
+    for (const int update : {1, 2, 3, 4}) file.write(update, {});
+  }
+  const FileFaults faults([](FileStep step, const fs::path&) {
+    return FileFault{step == FileStep::write ? ENOSPC : 0};
+  });
+  const MetricsFile file(path_, {}, 2);
+  EXPECT_THAT(updates(), testing::ElementsAre(1, 2));
+}
+
 }  // namespace
 }  // namespace riffle

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <iomanip>
 #include <memory>
 
 #include <torch/torch.h>
@@ -20,6 +21,7 @@ constexpr std::uint64_t kVersion = 1;
 constexpr std::uint64_t kHeaderBytes = 32;   // magic, version, stored_bytes
 constexpr std::uint64_t kRecordHeader = 16;  // arrival, checksum
 constexpr std::int64_t kSegments = 16;       // that the pictures kept would fill
+constexpr std::size_t kMostOpen = 64;        // segments that wait to be flushed
 constexpr std::string_view kPrefix = "pictures-";
 constexpr std::string_view kEnding = ".bin";
 
@@ -66,7 +68,8 @@ PictureLog::PictureLog(fs::path folder, std::int64_t slots, std::int64_t stored_
     : folder_(std::move(folder)),
       stored_bytes_(stored_bytes),
       records_a_segment_(std::max<std::int64_t>(1, slots / kSegments)),
-      places_(static_cast<std::size_t>(slots)) {
+      places_(static_cast<std::size_t>(slots)),
+      unsynced_(static_cast<std::size_t>(slots)) {
   for (const std::int64_t segment : segments_in(folder_)) {
     next_segment_ = std::max(next_segment_, segment + 1);
   }
@@ -77,8 +80,7 @@ std::uint64_t PictureLog::record_bytes() const {
 }
 
 std::string PictureLog::segment_name(std::int64_t segment) {
-  const std::string digits = std::to_string(segment);
-  return cat(kPrefix, std::string(digits.size() < 9 ? 9 - digits.size() : 0, '0'), digits, kEnding);
+  return cat(kPrefix, std::setfill('0'), std::setw(9), segment, kEnding);
 }
 
 fs::path PictureLog::path_of(std::int64_t segment) const { return folder_ / segment_name(segment); }
@@ -105,14 +107,17 @@ void PictureLog::refer(Slot slot, std::uint64_t arrival, PicturePlace at) {
 }
 
 void PictureLog::close_newest() {
-  if (newest_) full_.push_back(std::move(*newest_));
+  if (newest_) full_.emplace(next_segment_ - 1, std::move(*newest_));
   newest_.reset();
+  // Checkpoints may be far apart, and a process has only so many open files.
+  if (full_.size() > kMostOpen) sync();
 }
 
 void PictureLog::append(std::span<const Slot> slots, std::span<const std::uint64_t> arrivals,
                         const at::Tensor& stored) {
   write(slots, arrivals, stored);
   compact();
+  remove_dead();
 }
 
 void PictureLog::write(std::span<const Slot> slots, std::span<const std::uint64_t> arrivals,
@@ -131,7 +136,10 @@ void PictureLog::write(std::span<const Slot> slots, std::span<const std::uint64_
     if (newest_ && segments_[next_segment_ - 1].records >= records_a_segment_) close_newest();
     if (!newest_) {
       fs::create_directories(folder_);
-      newest_.emplace(path_of(next_segment_++));
+      // One that is there already is somebody else's, though the constructor did not see it.
+      do {
+        newest_.emplace(path_of(next_segment_++));
+      } while (newest_->size() > 0);
       std::array<std::byte, kHeaderBytes> header;
       std::memcpy(header.data(), kMagic.data(), kMagic.size());
       put_number(header.data() + 16, kVersion);
@@ -140,10 +148,10 @@ void PictureLog::write(std::span<const Slot> slots, std::span<const std::uint64_
     }
     newest_->append(records);
   } catch (const std::exception&) {
-    // Whatever came before in this segment is whole; what follows goes into a new one.
-    close_newest();
     for (const Slot slot : slots) lose(slot);
     lost_.insert(lost_.end(), slots.begin(), slots.end());
+    // Whatever came before in this segment is whole; what follows goes into a new one.
+    close_newest();
     throw;
   }
   bytes_appended_ += records.size();
@@ -151,28 +159,28 @@ void PictureLog::write(std::span<const Slot> slots, std::span<const std::uint64_
   auto& segment = segments_[number];
   for (std::size_t i = 0; i < slots.size(); ++i) {
     refer(slots[i], arrivals[i], {number, segment.records++});
-    unsynced_.push_back(slots[i]);
+    unsynced_[static_cast<std::size_t>(slots[i])] = true;
   }
 }
 
 void PictureLog::sync() {
   try {
-    for (auto& file : full_) file.sync();
+    for (auto& [number, file] : full_) file.sync();
     if (newest_) newest_->sync();
   } catch (const Error&) {
     // After a failed fsync nobody knows which pages reached the disk.
-    close_newest();
+    newest_.reset();
     full_.clear();
-    for (const Slot slot : unsynced_) {
-      if (place(slot).at.segment < 0) continue;
+    for (Slot slot = 0; slot < std::ssize(places_); ++slot) {
+      if (!unsynced_[static_cast<std::size_t>(slot)] || place(slot).at.segment < 0) continue;
       lose(slot);
       lost_.push_back(slot);
     }
-    unsynced_.clear();
+    unsynced_.assign(unsynced_.size(), false);
     throw;
   }
   full_.clear();
-  unsynced_.clear();
+  unsynced_.assign(unsynced_.size(), false);
 }
 
 std::vector<Slot> PictureLog::take_lost() { return std::exchange(lost_, {}); }
@@ -214,8 +222,22 @@ void PictureLog::move_out(std::int64_t segment) {
   }
 }
 
+InputFile PictureLog::open_segment(std::int64_t segment) const {
+  const fs::path path = path_of(segment);
+  InputFile file(path);
+  std::array<std::byte, kHeaderBytes> header;
+  file.read(0, header);
+  if (std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0 ||
+      get_number(header.data() + 16) != kVersion ||
+      get_number(header.data() + 24) != static_cast<std::uint64_t>(stored_bytes_)) {
+    throw Error(cat(path.string(), " does not hold pictures of ", stored_bytes_, " bytes"));
+  }
+  return file;
+}
+
 at::Tensor PictureLog::read(std::span<const std::uint64_t> arrivals,
-                            std::span<const PicturePlace> at) const {
+                            std::span<const PicturePlace> at,
+                            std::vector<std::size_t>* damaged) const {
   const auto bytes = static_cast<std::size_t>(record_bytes());
   auto stored = at::empty({static_cast<std::int64_t>(at.size()), stored_bytes_}, at::kByte);
   auto* out = stored.mutable_data_ptr<std::uint8_t>();
@@ -226,36 +248,42 @@ at::Tensor PictureLog::read(std::span<const std::uint64_t> arrivals,
                     [&](std::size_t i) { return std::pair(at[i].segment, at[i].record); });
   std::vector<std::byte> record(bytes);
   std::optional<InputFile> file;
-  std::int64_t open_segment = -1;
-  for (const std::size_t i : order) {
-    const fs::path path = path_of(at[i].segment);
-    if (open_segment != at[i].segment) {
-      file.emplace(path);
-      open_segment = at[i].segment;
-      std::array<std::byte, kHeaderBytes> header;
-      file->read(0, header);
-      if (std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0 ||
-          get_number(header.data() + 16) != kVersion ||
-          get_number(header.data() + 24) != static_cast<std::uint64_t>(stored_bytes_)) {
-        throw Error(cat(path.string(), " does not hold pictures of ", stored_bytes_, " bytes"));
-      }
+  std::int64_t opened = -1;
+  const auto read_record = [&](std::size_t i) {
+    if (opened != at[i].segment) {
+      opened = -1;
+      file.emplace(open_segment(at[i].segment));
+      opened = at[i].segment;
     }
     file->read(kHeaderBytes + static_cast<std::uint64_t>(at[i].record) * bytes, record);
     if (get_number(record.data()) != arrivals[i] ||
         get_number(record.data() + 8) != record_checksum(record)) {
-      throw Error(cat(path.string(), " is damaged: record ", at[i].record,
+      throw Error(cat(path_of(opened).string(), " is damaged: record ", at[i].record,
                       " is not the picture of sample ", arrivals[i]));
     }
     std::memcpy(out + i * static_cast<std::size_t>(stored_bytes_), record.data() + kRecordHeader,
                 static_cast<std::size_t>(stored_bytes_));
+  };
+  for (const std::size_t i : order) {
+    try {
+      read_record(i);
+    } catch (const Error&) {
+      if (damaged == nullptr) throw;
+      damaged->push_back(i);
+    }
   }
   return stored;
 }
 
 at::Tensor PictureLog::adopt(std::span<const Slot> slots, std::span<const std::uint64_t> arrivals,
-                             std::span<const PicturePlace> places) {
-  auto stored = read(arrivals, places);
+                             std::span<const PicturePlace> places,
+                             std::vector<std::size_t>* damaged) {
+  auto stored = read(arrivals, places, damaged);
   for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (damaged != nullptr && std::ranges::find(*damaged, i) != damaged->end()) {
+      lost_.push_back(slots[i]);
+      continue;
+    }
     auto& segment = segments_[places[i].segment];
     segment.records = std::max(segment.records, places[i].record + 1);
     refer(slots[i], arrivals[i], places[i]);
@@ -264,13 +292,33 @@ at::Tensor PictureLog::adopt(std::span<const Slot> slots, std::span<const std::u
 }
 
 void PictureLog::remove_unused(const std::set<std::int64_t>& needed) {
+  needed_ = needed;
+  remove_dead();
   for (const std::int64_t segment : segments_in(folder_)) {
-    const auto known = segments_.find(segment);
-    const bool used = known != segments_.end() && known->second.used > 0;
-    if (used || needed.contains(segment) || (newest_ && segment == next_segment_ - 1)) continue;
+    const bool growing = newest_ && segment == next_segment_ - 1;
+    if (growing || segments_.contains(segment) || needed.contains(segment)) continue;
     std::error_code error;
     fs::remove(path_of(segment), error);
-    if (!error && known != segments_.end()) segments_.erase(known);
+  }
+}
+
+void PictureLog::need(const std::set<std::int64_t>& segments) {
+  if (needed_) needed_->insert(segments.begin(), segments.end());
+}
+
+void PictureLog::remove_dead() {
+  if (!needed_) return;
+  for (auto at = segments_.begin(); at != segments_.end();) {
+    const auto& [number, segment] = *at;
+    const bool growing = newest_ && number == next_segment_ - 1;
+    if (growing || segment.used > 0 || needed_->contains(number)) {
+      ++at;
+      continue;
+    }
+    std::error_code error;
+    fs::remove(path_of(number), error);
+    full_.erase(number);
+    at = segments_.erase(at);
   }
 }
 

@@ -1,6 +1,6 @@
 #include "riffle/run/picture_log.h"
 
-#include <fstream>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,6 +63,10 @@ class PictureLogTest : public testing::Test {
     return bytes;
   }
 
+  static std::ptrdiff_t open_files() {
+    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+  }
+
   fs::path folder_ =
       fs::path(testing::TempDir()) /
       ("riffle_log_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
@@ -114,6 +118,50 @@ TEST_F(PictureLogTest, SegmentsThatACheckpointNeedsStay) {
   EXPECT_FALSE(fs::exists(folder_ / PictureLog::segment_name(3)));
   log.remove_unused({});
   EXPECT_FALSE(fs::exists(folder_ / PictureLog::segment_name(1)));
+  expect_readable(log);
+}
+
+TEST_F(PictureLogTest, WhatDiedBetweenTwoCheckpointsIsGoneAtOnce) {
+  auto log = open();
+  log.remove_unused({});
+  append(log, {0, 1, 2, 3}, {0, 1, 2, 3});
+  const std::set<std::int64_t> first = {log.find(0, 0)->segment};
+  log.need(first);
+  const auto files_before = open_files();
+  for (std::uint64_t arrival = 4; arrival < 2000; arrival += 4) {
+    append(log, {0, 1, 2, 3}, {arrival, arrival + 1, arrival + 2, arrival + 3});
+    ASSERT_LT(bytes_on_disk(), 6 * 4 * (kBytes + 16));
+    ASSERT_LE(open_files(), files_before + 3);
+  }
+  EXPECT_TRUE(fs::exists(folder_ / PictureLog::segment_name(*first.begin())));
+  expect_readable(log);
+}
+
+TEST_F(PictureLogTest, FewFilesAreOpenHoweverFarApartCheckpointsAre) {
+  constexpr std::int64_t kMany = 200;
+  PictureLog log(folder_, kMany, kBytes);
+  const auto files_before = open_files();
+  for (Slot slot = 0; slot < kMany - 1; ++slot) {
+    append(log, {slot}, {static_cast<std::uint64_t>(slot)});
+    // Each failure ends a segment.
+    const FileFaults faults([](FileStep step, const fs::path&) {
+      return FileFault{step == FileStep::write ? EIO : 0};
+    });
+    EXPECT_THROW(
+        log.append(std::vector<Slot>{kMany - 1}, std::vector<std::uint64_t>{999}, pictures({999})),
+        Error);
+    ASSERT_LT(open_files(), files_before + 80);
+  }
+  for (const auto& [slot, arrival] : held_) EXPECT_TRUE(log.find(slot, arrival)) << slot;
+}
+
+TEST_F(PictureLogTest, ASegmentThatIsThereIsNeverWrittenTo) {
+  auto log = open();
+  auto other = open();
+  append(other, {0, 1}, {0, 1});
+  const auto before = read_bytes(folder_ / PictureLog::segment_name(1));
+  append(log, {0, 1}, {2, 3});
+  EXPECT_EQ(read_bytes(folder_ / PictureLog::segment_name(1)), before);
   expect_readable(log);
 }
 

@@ -1,6 +1,10 @@
 #include "riffle/run/run_folder.h"
 
 #include <algorithm>
+#include <iomanip>
+#include <tuple>
+
+#include <fcntl.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
@@ -13,6 +17,29 @@ namespace {
 constexpr const char* kConfigFile = "config.yaml";
 constexpr const char* kLockFile = "lock";
 constexpr const char* kSetAside = ".damaged";
+constexpr const char* kUpdate = "update-";
+constexpr const char* kFill = "fill-";
+
+// Flushes each folder that gets an entry, so that a power cut cannot take a young run as a whole; a
+// folder above the run may not be ours to flush, and a sick disk will show with the next file.
+void make_folders(const fs::path& path) {
+  if (path.empty() || fs::exists(path)) return;
+  make_folders(path.parent_path());
+  fs::create_directory(path);
+  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  try {
+    Descriptor(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC).sync();
+  } catch (const Error&) {
+  }
+}
+
+// "fill" comes before "update", and a longer number after a shorter one.
+bool made_before(const fs::path& a, const fs::path& b) {
+  const auto key = [](const std::string& name) {
+    return std::tuple(name.starts_with(kUpdate), name.size(), name);
+  };
+  return key(a.filename().string()) < key(b.filename().string());
+}
 
 }  // namespace
 
@@ -21,12 +48,18 @@ void RunFolder::require_free(const fs::path& path) {
     throw Error(cat(path.string(), " holds a run already; give another --run folder, or go on ",
                     "with it: riffle resume ", path.string()));
   }
+  // A new run would take them for its own, and remove them.
+  const RunFolder folder(path);
+  if (!folder.checkpoint_names().empty() || folder.latest_checkpoint()) {
+    throw Error(cat(path.string(), " holds checkpoints of a run without its ", kConfigFile,
+                    "; give another --run folder"));
+  }
 }
 
 RunFolder RunFolder::create(const fs::path& path, const Config& config) {
   require_free(path);
   RunFolder folder(path);
-  fs::create_directories(folder.checkpoints());
+  make_folders(folder.checkpoints());
   folder.write_config(config);
   return folder;
 }
@@ -39,7 +72,7 @@ RunFolder RunFolder::open(const fs::path& path) {
 }
 
 FileLock RunFolder::lock(const fs::path& path) {
-  fs::create_directories(path);
+  make_folders(path);
   return {path / kLockFile, cat("run ", path.string())};
 }
 
@@ -55,9 +88,8 @@ void RunFolder::write_config(const Config& config) const {
 }
 
 std::string RunFolder::checkpoint_name(std::int64_t update, std::int64_t batches) {
-  const std::string digits = std::to_string(update > 0 ? update : batches);
-  return cat(update > 0 ? "update-" : "fill-",
-             std::string(digits.size() < 9 ? 9 - digits.size() : 0, '0'), digits);
+  return cat(update > 0 ? kUpdate : kFill, std::setfill('0'), std::setw(9),
+             update > 0 ? update : batches);
 }
 
 fs::path RunFolder::state_file(const std::string& checkpoint) const {
@@ -75,8 +107,7 @@ std::vector<fs::path> RunFolder::files_ending(const char* ending) const {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with('.') && entry.path().extension() == ending) found.push_back(entry.path());
   }
-  // "fill" comes before "update", and numbers are padded.
-  std::ranges::sort(found);
+  std::ranges::sort(found, made_before);
   return found;
 }
 
@@ -97,6 +128,12 @@ void RunFolder::remove_uncommitted() const {
   for (const auto& state : files_ending(kStateEnding)) {
     if (!fs::exists(manifest(state.stem().string()))) fs::remove(state, error);
   }
+}
+
+void RunFolder::remove(const std::string& checkpoint) const {
+  std::error_code error;
+  fs::remove(manifest(checkpoint), error);
+  fs::remove(state_file(checkpoint), error);
 }
 
 void RunFolder::set_aside(const std::string& checkpoint) const {

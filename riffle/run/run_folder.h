@@ -16,7 +16,7 @@ class RunFolder {
   static constexpr const char* kStateEnding = ".safetensors";
   static constexpr const char* kManifestEnding = ".json";
 
-  // Throws Error when a run is there already.
+  // Throws Error when a run is there already, or checkpoints of one.
   static void require_free(const std::filesystem::path& path);
   // Makes the folder and writes config.yaml. Throws Error when a run is there already.
   static RunFolder create(const std::filesystem::path& path, const Config& config);
@@ -45,6 +45,8 @@ class RunFolder {
   std::optional<std::filesystem::path> latest_checkpoint() const;
   // Removes state files that no manifest names: the last writer was killed in between.
   void remove_uncommitted() const;
+  // Manifest first.
+  void remove(const std::string& checkpoint) const;
   // Keeps the files of a checkpoint, under names that nobody reads.
   void set_aside(const std::string& checkpoint) const;
 

@@ -75,8 +75,8 @@ SavedBuffer::SavedBuffer(const RunFolder& folder, const std::string& name)
   }
   BufferConfig in_memory = config_.learner.buffer;
   in_memory.memory = BufferMemory::host;
-  store_ = make_store(in_memory, kPicturesAtOnce, kPicturesAtOnce,
-                      static_cast<int>(config_.learner.stored_size()), at::kCPU);
+  store_ = make_store(in_memory, kPicturesAtOnce, static_cast<int>(config_.learner.stored_size()),
+                      at::kCPU);
   log_ = std::make_unique<PictureLog>(folder.checkpoints(), count + std::ssize(free),
                                       store_->stored_bytes());
 }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <chrono>
 #include <cmath>
+#include <iomanip>
 
 #include <unistd.h>
 
@@ -25,6 +27,7 @@ constexpr int kTag = 1, kSimpleValue = 2;
 }
 constexpr const char* kFileVersion = "brain.Event:2";
 constexpr std::int64_t kSessionStart = 1;
+constexpr std::string_view kPrefix = "events.out.tfevents.";
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -63,12 +66,19 @@ fs::path new_file(const fs::path& folder) {
     throw Error(cat("cannot make folder ", folder.string(), ": ", error.message()),
                 ErrorKind::failure);
   }
-  const auto seconds = static_cast<std::int64_t>(now_seconds());
+  // A clock that was set back must not put a file before earlier ones.
+  auto seconds = static_cast<std::int64_t>(now_seconds());
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    std::int64_t earlier = 0;
+    if (!name.starts_with(kPrefix)) continue;
+    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), earlier);
+    seconds = std::max(seconds, earlier);
+  }
   for (int number = 0;; ++number) {
-    const std::string count = cat(number < 10 ? "00" : number < 100 ? "0" : "", number);
-    const fs::path path =
-        folder / cat("events.out.tfevents.", seconds, '.', count, ".riffle.", ::getpid());
-    const std::string same_time = cat("events.out.tfevents.", seconds, '.', count, '.');
+    const std::string count = cat(std::setfill('0'), std::setw(3), number);
+    const fs::path path = folder / cat(kPrefix, seconds, '.', count, ".riffle.", ::getpid());
+    const std::string same_time = cat(kPrefix, seconds, '.', count, '.');
     const bool taken = std::ranges::any_of(fs::directory_iterator(folder), [&](const auto& entry) {
       return entry.path().filename().string().starts_with(same_time);
     });
@@ -97,15 +107,19 @@ EventFile::EventFile(const fs::path& folder, const EventFileOptions& options,
   ProtobufMessage version = begin_event();
   version.add_text(event_field::kFileVersion, kFileVersion);
   std::string records = tf_record(version.bytes());
-  if (last_update > 0) {
-    ProtobufMessage session;
-    session.add_integer(1, kSessionStart);
-    ProtobufMessage start = begin_event();
-    start.add_integer(event_field::kStep, last_update + 1);
-    start.add_message(event_field::kSessionLog, session);
-    records += tf_record(start.bytes());
+  ProtobufMessage session;
+  session.add_integer(1, kSessionStart);
+  ProtobufMessage start = begin_event();
+  start.add_integer(event_field::kStep, last_update + 1);
+  start.add_message(event_field::kSessionLog, session);
+  records += tf_record(start.bytes());
+  try {
+    out_.append(records);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+    throw;
   }
-  out_.append(records);
 }
 
 bool EventFile::written(std::int64_t update, const EventFileOptions& options) {

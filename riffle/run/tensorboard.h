@@ -2,7 +2,7 @@
 //
 // A file is a sequence of TFRecords: length, its checksum, an Event message, its checksum. Every
 // train or resume begins a file of its own; TensorBoard reads those of a folder one after the
-// other. The first record of a resumed run says from which update on older files no longer count.
+// other. A file's first record says from which update on older files no longer count.
 //
 // The files of a run of months stay small: after 2 * `dense` lines only every 2nd is written, after
 // 4 * `dense` every 4th, and so on: about `dense` events for each doubling of the run. Used by one
@@ -29,7 +29,7 @@ class EventFile {
  public:
   // Begins a file in `folder`, which is made; its name has the time and the process in it, so that
   // names sort by time and none is there twice. `last_update`: of the checkpoint that the run goes
-  // on from. Throws Error when it cannot be made.
+  // on from. Throws Error when it cannot be made; none is left then.
   EventFile(const std::filesystem::path& folder, const EventFileOptions& options,
             std::int64_t last_update = 0);
 

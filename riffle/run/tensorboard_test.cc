@@ -1,5 +1,6 @@
 #include "riffle/run/tensorboard.h"
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -8,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
 
+#include "riffle/base/error.h"
+#include "riffle/base/file_faults.h"
 #include "riffle/base/text.h"
 
 namespace riffle {
@@ -52,8 +55,31 @@ TEST_F(EventFileTest, EveryFileOfAFolderHasANameOfItsOwnThatSortsBehindTheEarlie
   EXPECT_LT(second.path(), third.path());
 }
 
+TEST_F(EventFileTest, AClockThatWasSetBackChangesNothingInTheOrder) {
+  const fs::path later = folder_ / "events.out.tfevents.99999999999.000.riffle.1";
+  write_atomically(later, "");
+  const EventFile first(folder_, {}), second(folder_, {});
+  EXPECT_LT(later, first.path());
+  EXPECT_LT(first.path(), second.path());
+}
+
+TEST_F(EventFileTest, ADiskThatDoesNotTakeAFileIsLeftWithoutOne) {
+  {
+    const FileFaults faults([](FileStep step, const fs::path&) {
+      return FileFault{step == FileStep::write ? ENOSPC : 0};
+    });
+    EXPECT_THROW(EventFile(folder_, {}), Error);
+  }
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
 TEST_F(EventFileTest, TensorBoardReadsTheScalarsAndForgetsWhatAResumeTookBack) {
   if (std::string(RIFFLE_PYTHON).empty()) GTEST_SKIP() << "needs a Python (scripts/setup)";
+  {
+    // Killed before its first checkpoint, a run begins anew.
+    EventFile file(folder_, {.every = 10});
+    file.write(10, {{"loss", 99.0}});
+  }
   {
     EventFile file(folder_, {.every = 10});
     for (const std::int64_t update : {10, 20, 30}) {

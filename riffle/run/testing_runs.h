@@ -44,6 +44,7 @@ inline Config tiny(PolicyKind policy) {
   config.metrics.nearest_every = 5;
   config.checkpoint.every = 1;
   config.checkpoint.keep = 1000;
+  config.checkpoint.wait = true;  // so that they are the same ones on every machine
   return config;
 }
 
@@ -110,8 +111,7 @@ class RunTest : public testing::Test {
     return killed;
   }
 
-  // Some of a run's checkpoints, each with another one before it. How many there are depends on
-  // the disk: a checkpoint waits until the one before is written.
+  // Some of a run's checkpoints, each with another one before it.
   static std::vector<std::string> some_checkpoints(const fs::path& run, std::size_t most) {
     const auto names = RunFolder::open(run).checkpoint_names();
     EXPECT_GE(names.size(), 2u);

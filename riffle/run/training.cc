@@ -20,6 +20,7 @@
 #include "riffle/run/run_folder.h"
 #include "riffle/run/stop_signals.h"
 #include "riffle/run/tensorboard.h"
+#include "riffle/run/training_profile.h"
 #include "riffle/stream/stream.h"
 
 namespace riffle {
@@ -27,11 +28,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::array<std::string_view, 6> kResumeKeys = {
-    "train.max_updates", "train.threads",   "run.max_hours",
-    "checkpoint.every",  "checkpoint.keep", "metrics.nearest_every"};
+constexpr std::array<std::string_view, 7> kResumeKeys = {
+    "train.max_updates", "train.threads",   "run.max_hours",        "checkpoint.every",
+    "checkpoint.keep",   "checkpoint.wait", "metrics.nearest_every"};
 
 constexpr double kFillCheckpointSeconds = 600;
+constexpr double kProgressSeconds = 0.2;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -58,19 +60,19 @@ class Session {
  public:
   // `from`: the checkpoint that the learner and `log` stand at; null for a new run.
   Session(const RunFolder& folder, const Config& config, Learner& learner, PictureLog log,
-          const Checkpoint* from)
+          const Checkpoint* from, const TrainingOptions& options = {})
       : folder_(folder),
         config_(config),
         learner_(learner),
+        from_update_(from != nullptr ? from->update : 0),
         signals_([this](const char* why) { stop(why); }, 3600 * config.max_hours),
-        checkpointer_(folder, config.checkpoint.keep, learner, std::move(log),
+        checkpointer_(folder, config.checkpoint, learner, std::move(log),
                       from != nullptr ? from->name : std::string()),
-        metrics_(folder.metrics(), {config.metrics.every, config.metrics.dense},
-                 from != nullptr ? from->update : 0),
-        events_(folder.tensorboard(), {config.metrics.every, config.metrics.dense},
-                from != nullptr ? from->update : 0),
+        metrics_(folder.metrics(), {config.metrics.every, config.metrics.dense}, from_update_),
         seconds_before_(from != nullptr ? from->seconds : 0),
-        rates_(learner) {}
+        rates_(learner) {
+    if (options.profile) profile_.emplace(learner, open_device(config.learner.device));
+  }
 
   TrainingResult run() {
     try {
@@ -89,7 +91,9 @@ class Session {
     result_.updates = learner_.update();
     result_.samples_seen = learner_.samples_seen();
     result_.skipped = learner_.skipped();
-    result_.stopped = stopped_;
+    // A wish that came too late changed nothing.
+    const std::int64_t end = config_.learner.train.max_updates;
+    result_.stopped = stopped_ && (end == 0 || learner_.update() < end);
     return result_;
   }
 
@@ -113,23 +117,42 @@ class Session {
     const auto start = Clock::now();
     const std::int64_t before = learner_.update();
     rates_.start();
-    while (const auto report = learner_.advance()) {
+    double shown = 0;  // when, in seconds since the start
+    while (true) {
+      // To know a loss costs a GPU some time, so it is asked for when somebody will see it.
+      const bool line_due = (learner_.update() + 1) % config_.metrics.every == 0;
+      const bool progress_due = seconds_since(start) - shown > kProgressSeconds;
+      auto report = learner_.advance(line_due || progress_due);
+      if (!report) break;
       const double seconds = seconds_since(start);
       const double updates_per_s = static_cast<double>(report->update - before) / seconds;
-      result_.loss = report->loss;
+      last_ = *report;
       result_.images_per_s = updates_per_s * static_cast<double>(config_.learner.train.batch);
       seconds_ = seconds_before_ + seconds;
-      if (report->update % config_.metrics.every == 0) write_metrics(*report);
-      show_progress(progress_line(*report, config_, learner_.buffer(), updates_per_s));
+      if (line_due) write_metrics(*report);
+      if (progress_due) {
+        shown = seconds;
+        show_progress(progress_line(*report, config_, learner_.buffer(), updates_per_s));
+      }
       keep(every > 0 && report->update % every == 0, seconds_);
+      if (profile_) show_profile(profile_->after_update());
     }
+    if (profile_) show_profile(profile_->finish());
+    if (!last_) return;
+    learner_.measure(*last_);
+    result_.loss = last_->loss;
+    show_progress(progress_line(*last_, config_, learner_.buffer(),
+                                result_.images_per_s / config_.learner.train.batch));
+  }
+
+  static void show_profile(const std::optional<std::string>& table) {
+    if (!table) return;
+    finish_progress();
+    log_info(*table);
   }
 
   void keep(bool due, double seconds) {
-    if (config_.checkpoint.every == 0) return;
-    checkpointer_.keep_up();
-    checkpoint_due_ = checkpoint_due_ || due;
-    if (checkpoint_due_ && checkpointer_.begin(seconds)) checkpoint_due_ = false;
+    if (config_.checkpoint.every > 0) checkpointer_.keep_up(due, seconds);
   }
 
   void write_metrics(const UpdateReport& report) {
@@ -139,7 +162,11 @@ class Session {
     rates_.add(line, seconds_, checkpointer_.status());
     try {
       metrics_.write(report.update, line);
-      events_.write(report.update, line);
+      if (!events_) {
+        events_.emplace(folder_.tensorboard(), EventFileOptions{metrics.every, metrics.dense},
+                        from_update_);
+      }
+      events_->write(report.update, line);
     } catch (const Error& error) {
       if (std::has_single_bit(++metrics_failures_)) {
         log_warning(cat("metrics could not be written (", error.what(), "); training goes on"));
@@ -162,15 +189,17 @@ class Session {
   const RunFolder& folder_;
   const Config& config_;
   Learner& learner_;
+  const std::int64_t from_update_;
   std::atomic<bool> stopped_ = false;
   const StopSignals signals_;
   Checkpointer checkpointer_;
   MetricsFile metrics_;
-  EventFile events_;
+  std::optional<EventFile> events_;  // begins with the first line
   const double seconds_before_;
   double seconds_ = seconds_before_;
   Rates rates_;
-  bool checkpoint_due_ = false;
+  std::optional<TrainingProfile> profile_;
+  std::optional<UpdateReport> last_;
   std::uint64_t metrics_failures_ = 0;
   TrainingResult result_;
 };
@@ -179,10 +208,11 @@ PictureLog picture_log(const RunFolder& folder, const Learner& learner) {
   return {folder.checkpoints(), learner.buffer().slots(), learner.buffer().stored_bytes()};
 }
 
-TrainingResult begin(const RunFolder& folder, const Config& config, Learner& learner) {
+TrainingResult begin(const RunFolder& folder, const Config& config, Learner& learner,
+                     const TrainingOptions& options = {}) {
   log_info(cat("run ", folder.path().string(), ": filling a buffer of ",
                learner.buffer().capacity(), " from ", config.stream));
-  return Session(folder, config, learner, picture_log(folder, learner), nullptr).run();
+  return Session(folder, config, learner, picture_log(folder, learner), nullptr, options).run();
 }
 
 void require_resume_keys(const std::vector<std::string>& assignments) {
@@ -196,7 +226,8 @@ void require_resume_keys(const std::vector<std::string>& assignments) {
 
 }  // namespace
 
-TrainingResult train(Config config, const std::filesystem::path& path) {
+TrainingResult train(Config config, const std::filesystem::path& path,
+                     const TrainingOptions& options) {
   RunFolder::require_free(path);
   // The count is a part of the run, so that it goes on the same on another machine.
   auto& threads = config.learner.train.threads;
@@ -204,7 +235,7 @@ TrainingResult train(Config config, const std::filesystem::path& path) {
   const auto stream = open_stream(config.stream, config.shapes);
   Learner learner(config.learner, *stream);
   const auto lock = RunFolder::lock(path);
-  return begin(RunFolder::create(path, config), config, learner);
+  return begin(RunFolder::create(path, config), config, learner, options);
 }
 
 TrainingResult resume(const std::filesystem::path& path,
@@ -218,6 +249,7 @@ TrainingResult resume(const std::filesystem::path& path,
 
   std::vector<std::string> damaged;
   auto names = folder.checkpoint_names();
+  auto damaged_pictures = DamagedPictures::refuse;
   while (true) {
     const auto stream = open_stream(config.stream, config.shapes);
     LearnerConfig learner_config = config.learner;
@@ -237,7 +269,12 @@ TrainingResult resume(const std::filesystem::path& path,
     try {
       auto log = picture_log(folder, learner);
       Checkpoint checkpoint = read_checkpoint(folder, names.back());
-      restore_checkpoint(checkpoint, learner, log);
+      const auto replaced = restore_checkpoint(checkpoint, learner, log, damaged_pictures);
+      if (replaced > 0) {
+        log_warning(cat(replaced, " of ", learner.buffer().size(), " pictures in the buffer of ",
+                        checkpoint.name, " are damaged; others take their places, so from here on ",
+                        "the run is no longer the one it would have been"));
+      }
       checkpoint.state.clear();
       for (const auto& name : damaged) folder.set_aside(name);
       if (!assignments.empty()) folder.write_config(config);
@@ -248,6 +285,12 @@ TrainingResult resume(const std::filesystem::path& path,
                       names.size() > 1 ? cat("; going back to ", names[names.size() - 2]) : ""));
       damaged.push_back(names.back());
       names.pop_back();
+      if (names.empty() && damaged_pictures == DamagedPictures::refuse) {
+        // Old pictures are shared by all checkpoints. A few of them are no reason to lose the rest.
+        damaged_pictures = DamagedPictures::replace;
+        names.assign(damaged.rbegin(), damaged.rend());
+        damaged.clear();
+      }
     }
   }
 }

@@ -22,17 +22,23 @@ struct TrainingResult {
   bool stopped = false;  // by a signal or run.max_hours: there is more to learn
 };
 
+struct TrainingOptions {
+  bool profile = false;  // say where the time of an update goes, on standard error
+};
+
 // Makes the run folder `path` and trains until the stream ends or max_updates is reached; leaves a
 // checkpoint at the end. Nothing is made for a run that cannot begin: bad configuration, a stream
 // that does not open, a folder that holds a run.
 //
 // While it runs, SIGINT or SIGTERM finish the update and write a checkpoint; a second one ends the
 // process at once. Throws Error when training cannot go on, naming the last good checkpoint.
-TrainingResult train(Config config, const std::filesystem::path& path);
+TrainingResult train(Config config, const std::filesystem::path& path,
+                     const TrainingOptions& options = {});
 
 // Goes on with the run in `path` from its newest whole checkpoint, or from the beginning when it
-// has none yet. `assignments` ("key=value") change keys that do not change what was learned so far
-// (see kResumeKeys in training.cc); the run's config.yaml has them from then on.
+// has none yet. When none is whole, but only pictures in the buffer are damaged, others take their
+// places, with a warning. `assignments` ("key=value") change keys that do not change what was
+// learned so far (see kResumeKeys in training.cc); the run's config.yaml has them from then on.
 TrainingResult resume(const std::filesystem::path& path,
                       const std::vector<std::string>& assignments = {});
 

@@ -12,6 +12,9 @@
 
 namespace riffle {
 
+// Stands for the metric of a curve that is worked out from others (pair_formula.h).
+inline constexpr const char* kFormulaMetric = "same_clip_pairs_formula";
+
 struct Measure {
   std::string name;
   std::string label;  // for people: "linear top-1"

@@ -20,7 +20,8 @@ struct ResultPoint {
   std::int64_t update = 0;  // 0: before it learned anything
   std::int64_t samples_seen = 0;
   std::map<std::string, Accuracy> accuracy;  // by probe set and group
-  std::map<std::string, double> share;       // by group: percent of what the buffer holds
+  std::map<std::string, double> share;       // by group: percent of the buffer; without one, of the
+                                             // last samples, as many as it would hold
 };
 
 struct RunResult {
@@ -29,8 +30,8 @@ struct RunResult {
   std::map<std::string, std::string> recipes;  // by probe set, with every figure
   std::vector<std::string> order;              // groups in the order in which they came
   std::vector<ResultPoint> points;             // the last is the run's end
-  // By measure: same_clip_pairs, clips_in_buffer, std, loss, seconds, images_per_s, updates,
-  // samples_seen.
+  // By measure: same_clip_pairs, same_clip_pairs_formula, clips_in_buffer, std, loss, seconds,
+  // images_per_s, updates, samples_seen.
   std::map<std::string, double> values;
 };
 

@@ -47,13 +47,16 @@ double StudyEstimate::total() const {
   return sum;
 }
 
-StudyEstimate estimate_study(const Study& study, const std::filesystem::path& out) {
+StudyEstimate estimate_study(const Study& study, const std::filesystem::path& out,
+                             const RunChoice& choice) {
   StudyEstimate estimate;
   std::vector<double> finished;
   for (auto& run : expand(study)) {
     const auto result = finished_result(out, study, run);
     if (result) finished.push_back(result->values.at("seconds") / result->values.at("updates"));
-    estimate.runs.push_back({std::move(run), result.has_value(), 0});
+    if (is_chosen(choice, run)) {
+      estimate.runs.push_back({std::move(run), result.has_value(), 0});
+    }
   }
   double per_update = mean_and_spread(finished).mean;
   if (std::isfinite(per_update)) {

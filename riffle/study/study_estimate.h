@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "riffle/study/study_choice.h"
 #include "riffle/study/study_file.h"
 
 namespace riffle {
@@ -23,9 +24,10 @@ struct StudyEstimate {
   double total() const;  // NaN when one is unknown
 };
 
-// From the speed of the runs in `out` that are done, where there are any; otherwise from a few
-// updates of the first run, on made pictures. Filling the buffer, waiting for a slow stream and
-// probing come on top.
-StudyEstimate estimate_study(const Study& study, const std::filesystem::path& out);
+// Of the chosen runs. From the speed of the runs in `out` that are done, where there are any;
+// otherwise from a few updates of the first run, on made pictures. Filling the buffer, waiting for
+// a slow stream and probing come on top.
+StudyEstimate estimate_study(const Study& study, const std::filesystem::path& out,
+                             const RunChoice& choice = {});
 
 }  // namespace riffle

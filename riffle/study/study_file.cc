@@ -123,6 +123,7 @@ class Reader {
     for (const auto& axis_node : vary) {
       StudyAxis axis{axis_node.first.as<std::string>(), {}};
       require_map(axis_node.second, cat("vary.", axis.name));
+      if (axis.name == kSeedAxis) throw Error("vary.seed: every study has seeds; see 'seeds'");
       const auto dropped = drop.find(axis.name);
       for (const auto& node : axis_node.second) {
         const auto name = node.first.as<std::string>();

@@ -107,17 +107,19 @@ struct StudyRun {
   std::map<std::string, std::string> at;  // axis -> value name
   std::int64_t seed = 0;
   Config config;
+  std::int64_t evaluated_every = 0;  // updates; the last evaluation is at the end in any case
   std::vector<std::string> order;
 };
 
+inline constexpr const char* kSeedAxis = "seed";  // what every study varies; no axis has this name
 inline constexpr const char* kStudyScales[] = {"smoke", "small", "paper"};
 
 // `file` is read as it stands; `data` takes the place of {data}.
 Study load_study(const std::filesystem::path& file, const std::string& scale,
                  const std::string& data);
 
-// The cross product of the axes, times the seeds, in the order of the file. {seed} becomes the
-// run's seed.
+// The cross product of the axes in the order of the file, for the first seed, then for the next:
+// a study that was interrupted is balanced. {seed} becomes the run's seed.
 std::vector<StudyRun> expand(const Study& study);
 
 }  // namespace riffle

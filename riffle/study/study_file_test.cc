@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "riffle/base/error.h"
+#include "riffle/study/study_choice.h"
 #include "riffle/study/testing_studies.h"
 
 namespace riffle {
@@ -25,21 +26,24 @@ std::vector<std::string> slugs(const Study& study) {
 TEST_F(StudyFile, RunsAreTheCrossProductOfTheAxesTimesTheSeeds) {
   const Study study =
       tiny("  mode:\n", "  lr:\n    low: {train.lr: 0.01}\n    high: {train.lr: 0.1}\n  mode:\n");
-  EXPECT_THAT(slugs(study), ElementsAre("low-none-seed0", "low-none-seed1", "low-fifo-seed0",
-                                        "low-fifo-seed1", "high-none-seed0", "high-none-seed1",
-                                        "high-fifo-seed0", "high-fifo-seed1"));
+  EXPECT_THAT(slugs(study),
+              ElementsAre("low-none-seed0", "low-fifo-seed0", "high-none-seed0", "high-fifo-seed0",
+                          "low-none-seed1", "low-fifo-seed1", "high-none-seed1", "high-fifo-seed1"))
+      << "all of a seed before the next";
   const auto runs = expand(study);
   EXPECT_DOUBLE_EQ(runs[7].config.learner.train.lr, 0.1);
   EXPECT_EQ(runs[7].config.learner.seed, 1u);
   EXPECT_THAT(runs[7].config.stream, HasSubstr("seed=1"));
   EXPECT_EQ(runs[7].config.checkpoint.every, 10);
+  EXPECT_EQ(runs[7].evaluated_every, 10);
+  EXPECT_TRUE(runs[7].config.checkpoint.wait);
 }
 
 TEST_F(StudyFile, AValueMayExistOnlyTogetherWithAnother) {
   const Study study = tiny("  mode:\n    none: {",
                            "  lr:\n    low:\n    high:\n  mode:\n    none: {only: {lr: high}, ");
-  EXPECT_THAT(slugs(study), ElementsAre("low-fifo-seed0", "low-fifo-seed1", "high-none-seed0",
-                                        "high-none-seed1", "high-fifo-seed0", "high-fifo-seed1"));
+  EXPECT_THAT(slugs(study), ElementsAre("low-fifo-seed0", "high-none-seed0", "high-fifo-seed0",
+                                        "low-fifo-seed1", "high-none-seed1", "high-fifo-seed1"));
 }
 
 TEST_F(StudyFile, AScaleChangesKeysAndValuesAndDropsSome) {
@@ -58,17 +62,57 @@ TEST_F(StudyFile, WithoutABufferThereAreAsManyUpdatesOrAsManySamples) {
   const Study study = tiny("set:\n", "without_buffer: same_samples\nset:\n");
   // 20 batches for 40 updates with K = 2, and two that filled the buffer.
   EXPECT_EQ(expand(study)[0].config.learner.train.max_updates, 22);
-  EXPECT_EQ(expand(study)[2].config.learner.train.max_updates, 40);
+  EXPECT_EQ(expand(study)[1].config.learner.train.max_updates, 40);
 }
 
 TEST_F(StudyFile, AKeyWithAPlusAddsToAList) {
   const Study study =
       tiny("buffer.policy: fifo}", "buffer.policy: fifo, stream.shapes+: 'limit:samples=9'}");
-  EXPECT_EQ(expand(study)[2].config.shapes, "limit:samples=9");
+  EXPECT_EQ(expand(study)[1].config.shapes, "limit:samples=9");
   const Study both = tiny("fifo: {title: FIFO,",
                           "fifo: {title: FIFO, stream.shapes: loop, stream.shapes+: "
                           "'limit:samples=9',");
-  EXPECT_EQ(expand(both)[2].config.shapes, "loop,limit:samples=9");
+  EXPECT_EQ(expand(both)[1].config.shapes, "loop,limit:samples=9");
+}
+
+TEST_F(StudyFile, ACheckpointIsThereForEachEvaluationAndThreeMoreForOneAtTheEnd) {
+  const auto end = expand(tiny("points: 4", "points: 1"))[0];
+  EXPECT_EQ(end.config.checkpoint.every, 10);
+  EXPECT_EQ(end.evaluated_every, 40);
+  const auto three = expand(tiny("points: 4", "points: 3"))[0];
+  EXPECT_EQ(three.config.checkpoint.every, 6);
+  EXPECT_EQ(three.evaluated_every, 12);
+}
+
+TEST_F(StudyFile, AChoiceNamesValuesOfAxesAndSeeds) {
+  const Study study = tiny();
+  const auto chosen = [&](const std::vector<std::string>& only) {
+    const RunChoice choice = parse_choice(study, only);
+    std::vector<std::string> names;
+    for (const auto& run : expand(study)) {
+      if (is_chosen(choice, run)) names.push_back(run.slug);
+    }
+    return names;
+  };
+  EXPECT_EQ(chosen({}), slugs(study));
+  EXPECT_THAT(chosen({"seed=1"}), ElementsAre("none-seed1", "fifo-seed1"));
+  EXPECT_THAT(chosen({"mode=fifo", "seed=0,1"}), ElementsAre("fifo-seed0", "fifo-seed1"));
+  EXPECT_EQ(chosen({"mode=fifo", "mode=none"}), slugs(study));
+  const auto expect_refused = [&](const std::string& only, const std::string& words) {
+    EXPECT_THAT([&] { parse_choice(study, {only}); }, ThrowsMessage<Error>(HasSubstr(words)));
+  };
+  expect_refused("fifo", "AXIS=VALUE");
+  expect_refused("mood=fifo", "did you mean 'mode'");
+  expect_refused("mode=fifi", "did you mean 'fifo'");
+  expect_refused("mode=", "value of mode");
+  expect_refused("seed=2", "0, 1");
+  const Study apart = tiny("  mode:\n    none: {",
+                           "  lr:\n    low:\n    high:\n  mode:\n    none: {only: {lr: high}, ");
+  EXPECT_THAT(
+      [&] {
+        parse_choice(apart, {"mode=none", "lr=low"});
+      },
+      ThrowsMessage<Error>(HasSubstr("no run")));
 }
 
 TEST_F(StudyFile, MistakesAreRefusedWithTheFileAndTheKey) {
@@ -91,6 +135,7 @@ TEST_F(StudyFile, MistakesAreRefusedWithTheFileAndTheKey) {
   expect_refused("smoke: {seeds: 2}", "smoke: {drop: {mode: lifo}}", "did you mean 'fifo'");
   expect_refused("none: {title", "no ne: {title", "folder names");
   expect_refused("threads: 1}", "threads: 1}\n  run.seed: 3", "run.seed");
+  expect_refused("  mode:\n    none", "  seed: {a: {}}\n  mode:\n    none", "vary.seed");
   expect_refused("'synthetic:?frames=4", "'{data}synthetic:?frames=4", "--data");
   expect_refused("{mode: fifo, linear_top1: 12.5}", "{mode: fifo, accuracy: 12.5}", "accuracy");
   expect_refused("title: Tiny", "title: [", "tiny.yaml");

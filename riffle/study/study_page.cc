@@ -8,8 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/file.h"
+#include "riffle/base/file_lock.h"
 #include "riffle/base/text.h"
 #include "riffle/report/html_page.h"
+#include "riffle/report/style.h"
 #include "riffle/study/study_tables.h"
 
 namespace riffle {
@@ -70,21 +72,28 @@ Table runs_table(const StudyOutcome& outcome) {
                    {"training", "s", Best::none, true},
                    {"speed", "images/s", Best::none, true}};
   for (std::size_t i = 0; i < outcome.runs.size(); ++i) {
-    Row row{{Cell::words(outcome.runs[i].slug)}};
     const auto& result = outcome.results[i];
+    if (!result) continue;
+    Row row{{Cell::words(outcome.runs[i].slug)}};
     const auto value = [&](const char* name, int decimals) {
-      return Cell::number(result ? result->values.at(name) : std::nan(""), decimals);
+      return Cell::number(result->values.at(name), decimals);
     };
     row.cells.push_back(value("updates", 0));
     const auto& set = outcome.study.probe.sets.front().name;
-    row.cells.push_back(
-        Cell::number(result ? result->points.back().accuracy.at(set).linear_top1 : std::nan("")));
+    row.cells.push_back(Cell::number(result->points.back().accuracy.at(set).linear_top1));
     row.cells.push_back(value("std", 3));
     row.cells.push_back(value("seconds", 1));
     row.cells.push_back(value("images_per_s", 0));
     table.rows.push_back(std::move(row));
   }
   return table;
+}
+
+// "12", or "9 of 12" while some are missing.
+std::string runs_text(const StudyOutcome& outcome) {
+  const std::size_t done = outcome.done();
+  const std::size_t all = outcome.runs.size();
+  return done == all ? std::to_string(all) : cat(done, " of ", all);
 }
 
 void add_recipes(HtmlPage& page, const StudyOutcome& outcome) {
@@ -110,14 +119,20 @@ std::string machine_text() {
   return text;
 }
 
-StudyFiles write_study(const StudyOutcome& outcome, const fs::path& out,
-                       const std::string& command) {
+StudyFiles write_study(StudyOutcome outcome, const fs::path& out, const std::string& command) {
+  fs::create_directories(out);
+  const FileLock lock(out / "pages.lock", out.string(), IfTaken::wait);
+  add_finished(outcome, out);
   const Study& study = outcome.study;
-  StudyFiles files{out / (study.name + ".html"), out / (study.name + ".json"), {}};
+  StudyFiles files{out / (study.name + ".html"), out / (study.name + ".json"), {}, {}};
   HtmlPage page(study.title, study.question);
   for (const auto& [slug, why] : outcome.failed) page.note(cat(slug, " failed: ", why));
+  const std::string done = runs_text(outcome);
+  if (outcome.done() < outcome.runs.size()) {
+    page.note(cat("Not all there yet: ", done, " runs. The command below makes the others."));
+  }
   page.facts({{"scale", study.scale},
-              {"runs", std::to_string(outcome.runs.size())},
+              {"runs", done},
               {"seeds", std::to_string(study.seeds)},
               {"training in all", duration_text(total_seconds(outcome))}});
   if (!study.paper.empty()) page.paragraph(cat("In the paper: ", study.paper));
@@ -127,11 +142,20 @@ StudyFiles write_study(const StudyOutcome& outcome, const fs::path& out,
       "several. Columns marked \"paper\" have the paper's own numbers, of its data and networks.");
 
   Json tables = Json::array();
+  Json drawn = Json::array();
   for (const auto& shown : study.shows) {
     page.section(shown.title);
     if (shown.kind == Shown::Kind::lines) {
       const auto figures = study_figures(outcome, shown, out);
       page.figures(figures);
+      for (const auto& figure : figures) {
+        files.figures.push_back(out /
+                                cat(study.name, "-figure-", files.figures.size() + 1, ".svg"));
+        write_atomically(files.figures.back(), standalone_svg(figure.svg));
+        drawn.push_back({{"file", files.figures.back().filename().string()},
+                         {"title", shown.title},
+                         {"panel", figure.title}});
+      }
       if (!shown.panel.empty() && !shown.caption.empty()) page.paragraph(shown.caption);
       continue;
     }
@@ -163,8 +187,9 @@ StudyFiles write_study(const StudyOutcome& outcome, const fs::path& out,
     if (outcome.results[i]) values = outcome.results[i]->values;
     runs.push_back({{"run", run.slug}, {"at", run.at}, {"seed", run.seed}, {"values", values}});
   }
-  const Json json = {{"study", study.name}, {"scale", study.scale},      {"command", command},
-                     {"tables", tables},    {"machine", machine_text()}, {"runs", runs}};
+  const Json json = {{"study", study.name}, {"scale", study.scale}, {"command", command},
+                     {"tables", tables},    {"figures", drawn},     {"machine", machine_text()},
+                     {"runs", runs}};
   write_atomically(files.json, json.dump(2) + '\n');
   return files;
 }

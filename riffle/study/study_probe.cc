@@ -1,5 +1,6 @@
 #include "riffle/study/study_probe.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <torch/torch.h>
@@ -10,6 +11,8 @@
 #include "riffle/run/checkpoint.h"
 #include "riffle/run/metrics_history.h"
 #include "riffle/run/saved_buffer.h"
+#include "riffle/study/measures.h"
+#include "riffle/study/pair_formula.h"
 
 namespace riffle {
 namespace {
@@ -20,8 +23,10 @@ std::int64_t update_of(const std::string& name) {
   return parse_integer(name.substr(kUpdateName.size()), "checkpoint");
 }
 
-Accuracy accuracy_of(const ProbeResult& result) {
-  return {result.linear_top1, result.linear_top5, result.knn_top1};
+Accuracy accuracy_of(const at::Tensor& hits) {
+  const at::Tensor shares = 100 * hits.to(torch::kFloat64).mean(0);
+  const auto* values = shares.const_data_ptr<double>();
+  return {values[0], values[1], values[2]};
 }
 
 LabelledPictures read_pictures(const std::string& uri, const std::string& shapes,
@@ -38,49 +43,33 @@ at::Tensor rows_with(const std::vector<std::string>& labels, const std::set<std:
   return torch::tensor(rows, torch::kInt64);
 }
 
-std::vector<std::string> picked(const std::vector<std::string>& labels, const at::Tensor& rows) {
-  std::vector<std::string> some;
-  for (std::int64_t i = 0; i < rows.size(0); ++i) {
-    some.push_back(labels[static_cast<std::size_t>(rows[i].item<std::int64_t>())]);
-  }
-  return some;
-}
-
 std::map<std::string, double> run_values(const RunFolder& folder, const Config& config) {
   const MetricsHistory metrics = read_metrics(folder.metrics());
-  double pairs = std::nan("");
-  if (const MetricCurve* curve = metrics.find("same_clip_pairs")) {
-    double sum = 0;
-    for (const double value : curve->values) sum += value;
-    pairs = sum / static_cast<double>(curve->values.size());
-  }
+  const MetricCurve* pairs = metrics.find("same_clip_pairs");
   const MetricCurve* loss = metrics.find("loss");
   const double updates = loss == nullptr ? std::nan("") : loss->updates.back();
   const double seconds = metrics.last("seconds");
-  return {{"same_clip_pairs", pairs},
-          {"clips_in_buffer", metrics.last("buffer_clips")},
-          {"std", metrics.late_mean("std")},
-          {"loss", metrics.late_mean("loss")},
-          {"seconds", seconds},
-          {"images_per_s", updates * static_cast<double>(config.learner.train.batch) / seconds},
-          {"updates", updates},
-          {"samples_seen", metrics.last("samples_seen")}};
+  return {
+      {"same_clip_pairs", pairs == nullptr ? std::nan("") : mean_and_spread(pairs->values).mean},
+      {"same_clip_pairs_formula", mean_and_spread(expected_same_clip_pairs(metrics).values).mean},
+      {"clips_in_buffer", metrics.last("buffer_clips")},
+      {"std", metrics.late_mean("std")},
+      {"loss", metrics.late_mean("loss")},
+      {"seconds", seconds},
+      {"images_per_s", updates * static_cast<double>(config.learner.train.batch) / seconds},
+      {"updates", updates},
+      {"samples_seen", metrics.last("samples_seen")}};
 }
 
 }  // namespace
 
 std::vector<std::string> evaluation_checkpoints(const std::vector<std::string>& names,
-                                                std::int64_t updates, std::int64_t points) {
+                                                std::int64_t every, std::int64_t points) {
   std::vector<std::string> chosen;
   for (std::int64_t point = 1; point < points; ++point) {
-    const std::int64_t wanted = updates * point / points;
-    const std::int64_t latest = updates * (2 * point + 1) / (2 * points);
-    for (const auto& name : names) {
-      if (!name.starts_with(kUpdateName) || name == names.back()) continue;
-      const std::int64_t update = update_of(name);
-      if (update < wanted || update >= latest) continue;
+    const std::string name = RunFolder::checkpoint_name(point * every, 0);
+    if (name != names.back() && std::ranges::find(names, name) != names.end()) {
       chosen.push_back(name);
-      break;
     }
   }
   chosen.push_back(names.back());
@@ -90,7 +79,8 @@ std::vector<std::string> evaluation_checkpoints(const std::vector<std::string>& 
 void StudyProbe::read_sets(int size) {
   if (size_ == size) return;
   sets_.clear();
-  group_labels_.clear();
+  groups_.clear();
+  untrained_.clear();
   for (const auto& set : plan_.sets) {
     log_info(cat("reading the probe set ", set.name));
     sets_.push_back({read_pictures(set.train, set.train_shapes, plan_.samples, size),
@@ -100,7 +90,9 @@ void StudyProbe::read_sets(int size) {
     const auto& first = plan_.sets.front();
     const std::string all = first.val_shapes.empty() ? shapes : cat(first.val_shapes, ',', shapes);
     const auto pictures = read_pictures(first.val, all, 0, 1);
-    group_labels_[name] = {pictures.labels.begin(), pictures.labels.end()};
+    Group group{{pictures.labels.begin(), pictures.labels.end()}, {}};
+    group.rows = rows_with(sets_.front().val.labels, group.labels);
+    groups_[name] = std::move(group);
   }
   size_ = size;
 }
@@ -111,55 +103,63 @@ std::map<std::string, Accuracy> StudyProbe::accuracies(Objective& objective,
                                                        RunResult& result) const {
   std::map<std::string, Accuracy> all;
   for (std::size_t i = 0; i < sets_.size(); ++i) {
-    const auto& set = sets_[i];
-    const auto recipe = linear_recipe(plan_.sets[i].recipe);
-    const bool grouped = i == 0 && !group_labels_.empty();
-    if (recipe.random_crops && recipe.method == LinearMethod::lars) {
-      const auto probed = probe(objective, set.train, set.val, recipe);
-      all[plan_.sets[i].name] = accuracy_of(probed);
-      result.recipes[plan_.sets[i].name] = probed.recipe;
-      for (const auto& [group, labels] : group_labels_) {
-        if (!grouped) break;
-        const auto rows = rows_with(set.val.labels, labels);
-        all[group] = accuracy_of(
-            probe(objective, set.train,
-                  {set.val.pictures.index_select(0, rows), picked(set.val.labels, rows)}, recipe));
-      }
-      continue;
-    }
-    const LabelledFeatures train = embed(objective, set.train);
-    const LabelledFeatures val = embed(objective, set.val);
-    const auto probed = probe(train, val, recipe);
-    all[plan_.sets[i].name] = accuracy_of(probed);
-    result.recipes[plan_.sets[i].name] = probed.recipe;
-    for (const auto& [group, labels] : group_labels_) {
-      if (!grouped) break;
-      const auto rows = rows_with(set.val.labels, labels);
-      all[group] = accuracy_of(probe(train,
-                                     {val.features.index_select(0, rows.to(val.features.device())),
-                                      picked(set.val.labels, rows)},
-                                     recipe));
+    const std::string& name = plan_.sets[i].name;
+    const auto probed =
+        probe(objective, sets_[i].train, sets_[i].val, linear_recipe(plan_.sets[i].recipe));
+    all[name] = accuracy_of(probed.hits);
+    result.recipes[name] = probed.recipe;
+    if (i > 0) continue;
+    for (const auto& [group, part] : groups_) {
+      all[group] = accuracy_of(probed.hits.index_select(0, part.rows));
     }
   }
   return all;
 }
 
+// Runs that differ in their buffers begin with the same network.
+std::map<std::string, Accuracy> StudyProbe::untrained_accuracies(const Config& config,
+                                                                 RunResult& result) {
+  Config network;
+  network.learner.model = config.learner.model;
+  network.learner.seed = config.learner.seed;
+  auto& known = untrained_[config_yaml(network)];
+  if (known.empty()) {
+    const auto objective = load_objective(config);
+    objective->to(torch::Device(config.learner.device));
+    known = accuracies(*objective, result);
+  }
+  return known;
+}
+
 ResultPoint StudyProbe::measure_checkpoint(const RunFolder& folder, const StudyRun& run,
-                                           const std::string& name, RunResult& result) const {
+                                           const std::string& name, RecentLabels* recent,
+                                           RunResult& result) const {
   ResultPoint point;
   if (name.starts_with(kUpdateName)) point.update = update_of(name);
   const SavedBuffer buffer(folder, name);
   point.samples_seen = buffer.samples_seen();
-  for (const auto& [group, labels] : group_labels_) {
-    double count = 0;
-    for (const auto& sample : buffer.samples()) count += labels.contains(sample.info.label) ? 1 : 0;
-    point.share[group] =
-        100 * count / static_cast<double>(std::max<std::size_t>(1, buffer.samples().size()));
+  if (recent != nullptr) {
+    point.share = shares(recent->at(point.samples_seen));
+  } else {
+    std::deque<std::string> labels;
+    for (const auto& sample : buffer.samples()) labels.push_back(sample.info.label);
+    point.share = shares(labels);
   }
   const auto objective = load_objective(run.config, folder.state_file(name));
   objective->to(torch::Device(run.config.learner.device));
   point.accuracy = accuracies(*objective, result);
   return point;
+}
+
+std::map<std::string, double> StudyProbe::shares(const std::deque<std::string>& labels) const {
+  std::map<std::string, double> all;
+  for (const auto& [name, group] : groups_) {
+    const auto count = std::ranges::count_if(
+        labels, [&](const std::string& label) { return group.labels.contains(label); });
+    all[name] = 100 * static_cast<double>(count) /
+                static_cast<double>(std::max<std::size_t>(1, labels.size()));
+  }
+  return all;
 }
 
 RunResult StudyProbe::measure_run(const RunFolder& folder, const StudyRun& run) {
@@ -174,16 +174,18 @@ RunResult StudyProbe::measure_run(const RunFolder& folder, const StudyRun& run) 
   result.probe = plan_.text();
   result.order = run.order;
   if (plan_.points > 1) {
-    const auto untrained = load_objective(run.config);
-    untrained->to(torch::Device(run.config.learner.device));
     ResultPoint start;
-    start.accuracy = accuracies(*untrained, result);
+    start.accuracy = untrained_accuracies(run.config, result);
     result.points.push_back(std::move(start));
   }
-  for (const auto& name :
-       evaluation_checkpoints(names, run.config.learner.train.max_updates, plan_.points)) {
+  // Without a buffer, what a buffer would show is what was trained on lately.
+  std::unique_ptr<RecentLabels> recent;
+  if (!groups_.empty() && run.config.learner.buffer.policy == PolicyKind::none) {
+    recent = std::make_unique<RecentLabels>(run.config);
+  }
+  for (const auto& name : evaluation_checkpoints(names, run.evaluated_every, plan_.points)) {
     show_progress(cat("probing ", run.slug, " at ", name));
-    result.points.push_back(measure_checkpoint(folder, run, name, result));
+    result.points.push_back(measure_checkpoint(folder, run, name, recent.get(), result));
   }
   finish_progress();
   result.values = run_values(folder, run.config);

@@ -10,6 +10,7 @@
 
 #include "riffle/eval/probe.h"
 #include "riffle/run/run_folder.h"
+#include "riffle/study/recent_labels.h"
 #include "riffle/study/run_result.h"
 #include "riffle/study/study_file.h"
 
@@ -20,10 +21,8 @@ class StudyProbe {
   // `plan` must outlive this.
   explicit StudyProbe(const ProbePlan& plan) : plan_(plan) {}
 
-  // What the run in `folder`, which has ended, gave. Its checkpoints may lie a few updates behind
-  // the evaluations that were asked for, as training does not wait for the disk; an evaluation
-  // without a checkpoint is left out. Reads the probe sets on the first call, and whenever the
-  // size of the pictures changes.
+  // What the run in `folder`, which has ended, gave at its checkpoints. Reads the probe sets on the
+  // first call, and whenever the size of the pictures changes.
   RunResult measure_run(const RunFolder& folder, const StudyRun& run);
 
  private:
@@ -34,19 +33,28 @@ class StudyProbe {
 
   void read_sets(int size);
   std::map<std::string, Accuracy> accuracies(Objective& objective, RunResult& result) const;
+  std::map<std::string, Accuracy> untrained_accuracies(const Config& config, RunResult& result);
+  // By group: percent of these labels.
+  std::map<std::string, double> shares(const std::deque<std::string>& labels) const;
   ResultPoint measure_checkpoint(const RunFolder& folder, const StudyRun& run,
-                                 const std::string& name, RunResult& result) const;
+                                 const std::string& name, RecentLabels* recent,
+                                 RunResult& result) const;
+
+  struct Group {
+    std::set<std::string> labels;
+    at::Tensor rows;  // of the first set's validation pictures
+  };
 
   const ProbePlan& plan_;
   int size_ = 0;
   std::vector<Set> sets_;
-  std::map<std::string, std::set<std::string>> group_labels_;
+  std::map<std::string, Group> groups_;
+  std::map<std::string, std::map<std::string, Accuracy>> untrained_;  // by network and seed
 };
 
-// The checkpoints that stand for evaluations after `points` equal parts of `updates`: of those made
-// at the evaluation or behind it, but before half of the way to the next, the first. The newest is
-// always the last.
+// Of a run's checkpoints, those to evaluate: each `every` updates, `points` in all, the newest
+// being the last. One that the disk did not take is left out.
 std::vector<std::string> evaluation_checkpoints(const std::vector<std::string>& names,
-                                                std::int64_t updates, std::int64_t points);
+                                                std::int64_t every, std::int64_t points);
 
 }  // namespace riffle

@@ -71,21 +71,34 @@ std::optional<RunResult> finished_result(const fs::path& out, const Study& study
   return result;
 }
 
-StudyOutcome run_study(const Study& study, const fs::path& out) {
+std::size_t StudyOutcome::done() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(results, [](const auto& result) { return result.has_value(); }));
+}
+
+void add_finished(StudyOutcome& outcome, const fs::path& out) {
+  outcome.results.resize(outcome.runs.size());
+  for (std::size_t i = 0; i < outcome.runs.size(); ++i) {
+    auto& result = outcome.results[i];
+    if (!result) result = finished_result(out, outcome.study, outcome.runs[i]);
+  }
+}
+
+StudyOutcome run_study(const Study& study, const fs::path& out, const RunChoice& choice) {
   StudyOutcome outcome{study, expand(study), {}, {}, 0};
   // All at first: a study that cannot end well should not begin.
-  for (const auto& run : outcome.runs) {
-    outcome.results.push_back(finished_result(out, study, run));
-    const fs::path path = run_folder_of(out, run);
-    if (!outcome.results.back() && fs::exists(path / "config.yaml") &&
-        !same_settings(RunFolder::open(path).config(), run.config)) {
+  add_finished(outcome, out);
+  for (std::size_t i = 0; i < outcome.runs.size(); ++i) {
+    const fs::path path = run_folder_of(out, outcome.runs[i]);
+    if (!outcome.results[i] && fs::exists(path / "config.yaml") &&
+        !same_settings(RunFolder::open(path).config(), outcome.runs[i].config)) {
       refuse_other(path);
     }
   }
   StudyProbe probe(study.probe);
   for (std::size_t i = 0; i < outcome.runs.size(); ++i) {
-    if (outcome.results[i]) continue;
     const StudyRun& run = outcome.runs[i];
+    if (outcome.results[i] || !is_chosen(choice, run)) continue;
     log_info(cat("run ", i + 1, " of ", outcome.runs.size(), ": ", run.slug));
     try {
       outcome.results[i] = make_result(run, run_folder_of(out, run), probe);

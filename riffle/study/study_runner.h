@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "riffle/study/run_result.h"
+#include "riffle/study/study_choice.h"
 #include "riffle/study/study_file.h"
 
 namespace riffle {
@@ -17,9 +18,11 @@ namespace riffle {
 struct StudyOutcome {
   Study study;
   std::vector<StudyRun> runs;
-  std::vector<std::optional<RunResult>> results;            // as many as runs; nothing: it failed
+  std::vector<std::optional<RunResult>> results;  // as many as runs; nothing: failed, or not made
   std::vector<std::pair<std::string, std::string>> failed;  // slug, why
   std::size_t made = 0;                                     // in this call
+
+  std::size_t done() const;  // runs with a result
 };
 
 std::filesystem::path run_folder_of(const std::filesystem::path& out, const StudyRun& run);
@@ -29,8 +32,13 @@ std::filesystem::path run_folder_of(const std::filesystem::path& out, const Stud
 std::optional<RunResult> finished_result(const std::filesystem::path& out, const Study& study,
                                          const StudyRun& run);
 
-// A run that fails does not end the study. Throws Error when it was stopped by a signal, and when
-// a run in `out` has other settings than the study's.
-StudyOutcome run_study(const Study& study, const std::filesystem::path& out);
+// Takes in the results that others have left in `out` meanwhile.
+void add_finished(StudyOutcome& outcome, const std::filesystem::path& out);
+
+// Makes the chosen runs; the outcome has the results of all that are done. A run that fails does
+// not end the study. Throws Error when it was stopped by a signal, and when a run in `out` has
+// other settings than the study's. Several processes with choices of their own may share `out`.
+StudyOutcome run_study(const Study& study, const std::filesystem::path& out,
+                       const RunChoice& choice = {});
 
 }  // namespace riffle

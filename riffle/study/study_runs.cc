@@ -1,6 +1,7 @@
 // From a study to its runs: the configuration of each.
 
 #include <algorithm>
+#include <optional>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
@@ -35,6 +36,10 @@ std::int64_t fill_batches(const Config& config) {
   return parse_integer(capacity, "buffer.capacity") / config.learner.train.batch;
 }
 
+std::int64_t checkpoints_an_evaluation(const ProbePlan& probe) {
+  return (kFewestCheckpoints + probe.points - 1) / probe.points;
+}
+
 Config configuration(const Study& study, const KeyValues& keys, std::int64_t seed) {
   ConfigBuilder builder;
   for (const auto& [key, value] : keys) {
@@ -53,51 +58,56 @@ Config configuration(const Study& study, const KeyValues& keys, std::int64_t see
     updates = std::max<std::int64_t>(1, updates / k + fill_batches(config));
   }
   // Probed when the run has ended, so that probing cannot disturb it.
-  const std::int64_t points = study.probe.points;
-  const std::int64_t checkpoints =
-      points * ((kFewestCheckpoints + points - 1) / points);  // a multiple of points
+  const std::int64_t checkpoints = study.probe.points * checkpoints_an_evaluation(study.probe);
   config.checkpoint.every = std::max<std::int64_t>(1, updates / checkpoints);
   config.checkpoint.keep = updates;
+  config.checkpoint.wait = true;
   return config;
+}
+
+// The run with these values of the axes; nothing when one of them does without another.
+std::optional<StudyRun> run_at(const Study& study, const std::vector<std::size_t>& at,
+                               std::int64_t seed) {
+  StudyRun run;
+  run.seed = seed;
+  run.order = study.probe.order;
+  KeyValues keys = study.set;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    const AxisValue& value = study.axes[i].values[at[i]];
+    run.at[study.axes[i].name] = value.name;
+    run.slug += cat(value.name, '-');
+    add_keys(value.set, keys);
+    if (!value.order.empty()) run.order = value.order;
+  }
+  run.slug += cat(kSeedAxis, seed);
+  for (const auto& axis : study.axes) {
+    for (const auto& [other, values] : axis.value(run.at[axis.name]).only) {
+      if (std::ranges::count(values, run.at[other]) == 0) return std::nullopt;
+    }
+  }
+  try {
+    run.config = configuration(study, keys, seed);
+    run.evaluated_every = run.config.checkpoint.every * checkpoints_an_evaluation(study.probe);
+  } catch (const Error& error) {
+    throw Error(cat(study.file.string(), ": run ", run.slug, ": ", error.what()));
+  }
+  return run;
 }
 
 }  // namespace
 
 std::vector<StudyRun> expand(const Study& study) {
   std::vector<StudyRun> runs;
-  std::vector<std::size_t> at(study.axes.size(), 0);
-  while (true) {
-    StudyRun run;
-    KeyValues keys = study.set;
-    run.order = study.probe.order;
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < at.size(); ++i) {
-      const AxisValue& value = study.axes[i].values[at[i]];
-      run.at[study.axes[i].name] = value.name;
-      names.push_back(value.name);
-      add_keys(value.set, keys);
-      if (!value.order.empty()) run.order = value.order;
-    }
-    const bool exists = std::ranges::all_of(study.axes, [&](const StudyAxis& axis) {
-      const auto& only = axis.value(run.at[axis.name]).only;
-      return std::ranges::all_of(only, [&](const auto& choice) {
-        return std::ranges::count(choice.second, run.at[choice.first]) > 0;
-      });
-    });
-    for (std::int64_t seed = 0; exists && seed < study.seeds; ++seed) {
-      run.slug = cat(join(names, "-"), "-seed", seed);
-      run.seed = seed;
-      try {
-        run.config = configuration(study, keys, seed);
-      } catch (const Error& error) {
-        throw Error(cat(study.file.string(), ": run ", run.slug, ": ", error.what()));
-      }
-      runs.push_back(run);
-    }
-    std::size_t axis = at.size();
-    while (axis > 0 && ++at[axis - 1] == study.axes[axis - 1].values.size()) at[--axis] = 0;
-    if (axis == 0) return runs;
+  for (std::int64_t seed = 0; seed < study.seeds; ++seed) {
+    std::vector<std::size_t> at(study.axes.size(), 0);
+    std::size_t axis = 0;
+    do {
+      if (auto run = run_at(study, at, seed)) runs.push_back(std::move(*run));
+      axis = at.size();
+      while (axis > 0 && ++at[axis - 1] == study.axes[axis - 1].values.size()) at[--axis] = 0;
+    } while (axis > 0);
   }
+  return runs;
 }
 
 }  // namespace riffle

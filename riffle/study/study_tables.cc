@@ -7,6 +7,7 @@
 #include "riffle/report/line_chart.h"
 #include "riffle/run/metrics_history.h"
 #include "riffle/study/measures.h"
+#include "riffle/study/pair_formula.h"
 
 namespace riffle {
 namespace {
@@ -37,18 +38,19 @@ bool wanted(const Shown& shown, const Place& run) {
   });
 }
 
-// The runs of a table or figure, by their places in the outcome, in a part of its axes.
+// The runs of a table or figure, by their places in the outcome, in a part of its axes: those that
+// have a result.
 std::vector<std::size_t> runs_at(const StudyOutcome& outcome, const Shown& shown,
                                  const Place& place) {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < outcome.runs.size(); ++i) {
     const auto& at = outcome.runs[i].at;
-    if (within(at, place) && wanted(shown, at)) found.push_back(i);
+    if (outcome.results[i] && within(at, place) && wanted(shown, at)) found.push_back(i);
   }
   return found;
 }
 
-// Every combination of values of these axes that has a run, in the order of the file.
+// Every combination of values of these axes that has a result, in the order of the file.
 std::vector<Place> places(const StudyOutcome& outcome, const Shown& shown, const Names& axes) {
   std::vector<Place> all = {{}};
   for (const auto& axis : axes) {
@@ -75,7 +77,7 @@ MeanAndSpread value_at(const StudyOutcome& outcome, const Shown& shown, const Pl
   const auto& set = outcome.study.probe.sets.front().name;
   std::vector<double> values;
   for (const auto run : runs_at(outcome, shown, place)) {
-    if (outcome.results[run]) values.push_back(final_value(*outcome.results[run], name, set));
+    values.push_back(final_value(*outcome.results[run], name, set));
   }
   return mean_and_spread(values);
 }
@@ -153,12 +155,16 @@ Curve curve_of(const StudyOutcome& outcome, std::size_t run, const Shown& shown,
   }
   const MetricsHistory metrics =
       read_metrics(run_folder_of(out, outcome.runs[run]) / "metrics.jsonl");
-  const MetricCurve* values = metrics.find(drawn.metric);
-  if (values == nullptr) return curve;
-  const MetricCurve* samples = metrics.find("samples_seen");
-  curve.x = shown.x == "samples" ? samples->values : values->updates;
-  for (const double update : values->updates) curve.places.push_back(std::lround(update));
-  for (const double value : values->values) curve.y.push_back(drawn.factor * value);
+  MetricCurve values;
+  if (drawn.metric == kFormulaMetric) {
+    values = expected_same_clip_pairs(metrics);
+  } else if (const MetricCurve* found = metrics.find(drawn.metric)) {
+    values = *found;
+  }
+  if (values.updates.empty()) return curve;
+  curve.x = shown.x == "samples" ? metrics.find("samples_seen")->values : values.updates;
+  for (const double update : values.updates) curve.places.push_back(std::lround(update));
+  for (const double value : values.values) curve.y.push_back(drawn.factor * value);
   curve.y = moving_mean(curve.y, curve.y.size() / kSmoothWindows);
   return curve;
 }
@@ -199,6 +205,72 @@ LineSeries line_over_axis(const StudyOutcome& outcome, const Shown& shown, const
   return series;
 }
 
+LineSeries line_at(const StudyOutcome& outcome, const Shown& shown, const Place& place,
+                   const std::string& name, const std::filesystem::path& out) {
+  if (shown.x != "updates" && shown.x != "samples") {
+    return line_over_axis(outcome, shown, place, name);
+  }
+  std::vector<Curve> curves;
+  for (const auto run : runs_at(outcome, shown, place)) {
+    curves.push_back(curve_of(outcome, run, shown, name, out));
+  }
+  return mean_curve(curves);
+}
+
+// The formula's line goes with that of what was measured: the same colour, dashed, without a name.
+bool is_formula(const std::string& name) { return measure(name).metric == kFormulaMetric; }
+
+std::int64_t measures_drawn(const Shown& shown) {
+  return std::ranges::count_if(shown.values,
+                               [](const std::string& name) { return !is_formula(name); });
+}
+
+std::string series_name(const Study& study, const Shown& shown, const Place& line,
+                        const std::string& name) {
+  Names words;
+  if (!shown.line.empty()) words.push_back(value_title(study, shown.line, line.at(shown.line)));
+  if (words.empty() || measures_drawn(shown) > 1) {
+    const auto at = name.find('@');
+    words.push_back(at == std::string::npos ? measure_label(name) : name.substr(at + 1));
+  }
+  return join(words, ", ");
+}
+
+// All measures of one line of a figure. Colours go by the place in the study, so that a thing keeps
+// its own from panel to panel, whatever is missing.
+void add_series(const StudyOutcome& outcome, const Shown& shown, const Place& panel,
+                const Place& line, const std::filesystem::path& out, LineChart& chart) {
+  const std::int64_t measured = measures_drawn(shown);
+  std::int64_t first = 0;
+  if (!shown.line.empty()) {
+    const auto names = value_names(outcome.study.axis(shown.line));
+    const auto place = std::ranges::find(names, line.at(shown.line)) - names.begin();
+    first = place * std::max<std::int64_t>(1, measured);
+  }
+  std::int64_t drawn = 0;
+  for (const auto& name : shown.values) {
+    LineSeries series = line_at(outcome, shown, joined(panel, line), name, out);
+    if (is_formula(name) && measured > 0) {
+      series.dashed = true;
+    } else {
+      series.name = series_name(outcome.study, shown, line, name);
+      ++drawn;
+    }
+    series.colour = static_cast<Colour>(first + std::max<std::int64_t>(0, drawn - 1));
+    if (std::ranges::all_of(series.spread, [](double value) { return value == 0; })) {
+      series.spread.clear();
+    }
+    if (!series.x.empty()) chart.series.push_back(std::move(series));
+  }
+}
+
+// A share that comes near to all is shown on the whole scale, not on one beyond 100 %.
+bool reaches_all(const LineChart& chart) {
+  return std::ranges::any_of(chart.series, [](const LineSeries& series) {
+    return std::ranges::any_of(series.y, [](double value) { return value > 90; });
+  });
+}
+
 std::string axis_label(const Shown& shown) {
   if (shown.x == "updates") return "updates";
   return shown.x == "samples" ? "samples seen" : shown.x;
@@ -215,8 +287,10 @@ Table study_table(const StudyOutcome& outcome, const Shown& shown) {
   for (const auto& axis : shown.rows) table.columns.push_back({axis});
   for (const auto& column : columns) {
     const Measure& shown_measure = measure(column.measure);
+    // Rows of several axes are not all to be compared with one another.
+    const bool comparable = !column.paper && shown.rows.size() == 1;
     table.columns.push_back({column_name(study, shown, column), shown_measure.unit,
-                             column.paper ? Best::none : shown_measure.best, true});
+                             comparable ? shown_measure.best : Best::none, true});
   }
   for (const auto& place : rows) {
     Row row;
@@ -241,8 +315,6 @@ Table study_table(const StudyOutcome& outcome, const Shown& shown) {
 
 std::vector<Figure> study_figures(const StudyOutcome& outcome, const Shown& shown,
                                   const std::filesystem::path& out) {
-  const Study& study = outcome.study;
-  const bool over_time = shown.x == "updates" || shown.x == "samples";
   const auto panels = places(outcome, shown, shown.panel.empty() ? Names{} : Names{shown.panel});
   std::vector<Figure> figures;
   for (const auto& panel : panels) {
@@ -250,44 +322,22 @@ std::vector<Figure> study_figures(const StudyOutcome& outcome, const Shown& show
     chart.title = shown.title;
     chart.x_label = axis_label(shown);
     const Measure& first = measure(shown.values.front());
-    chart.y_label = shown.values.size() == 1 ? measure_label(shown.values.front()) : first.label;
+    chart.y_label = measures_drawn(shown) == 1 ? measure_label(shown.values.front()) : first.label;
     if (!first.unit.empty()) chart.y_label += cat(" (", first.unit, ")");
     if (panels.size() > 1) {  // two side by side
       chart.width = 460;
-      chart.height = 300;
+      chart.height = 340;
     }
-    Colour colour = 0;
     for (const auto& line :
          places(outcome, shown, shown.line.empty() ? Names{} : Names{shown.line})) {
-      for (const auto& name : shown.values) {
-        const Place place = joined(panel, line);
-        LineSeries series;
-        if (over_time) {
-          std::vector<Curve> curves;
-          for (const auto run : runs_at(outcome, shown, place)) {
-            if (outcome.results[run]) curves.push_back(curve_of(outcome, run, shown, name, out));
-          }
-          series = mean_curve(curves);
-        } else {
-          series = line_over_axis(outcome, shown, place, name);
-        }
-        Names words;
-        if (!shown.line.empty())
-          words.push_back(value_title(study, shown.line, line.at(shown.line)));
-        if (words.empty() || shown.values.size() > 1) {
-          const auto at = name.find('@');
-          words.push_back(at == std::string::npos ? measure_label(name) : name.substr(at + 1));
-        }
-        series.name = join(words, ", ");
-        series.colour = colour++;
-        if (std::ranges::all_of(series.spread, [](double value) { return value == 0; })) {
-          series.spread.clear();
-        }
-        if (!series.x.empty()) chart.series.push_back(std::move(series));
-      }
+      add_series(outcome, shown, panel, line, out, chart);
+    }
+    if (first.unit == "%" && reaches_all(chart)) {
+      chart.y_low = 0;
+      chart.y_high = 100;
     }
     const std::string title =
-        shown.panel.empty() ? "" : value_title(study, shown.panel, panel.at(shown.panel));
+        shown.panel.empty() ? "" : value_title(outcome.study, shown.panel, panel.at(shown.panel));
     figures.push_back({title, chart.svg(), shown.panel.empty() ? shown.caption : ""});
   }
   return figures;

@@ -1,0 +1,83 @@
+// For tests: the program as a process that runs beside the test, to be waited for, measured and
+// killed.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace riffle {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+inline std::string content(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// It is killed with this object, unless it ended before.
+class Process {
+ public:
+  Process(const fs::path& folder, std::vector<std::string> arguments)
+      : errors_(folder / ("stderr-" + std::to_string(++started_) + ".txt")) {
+    arguments.insert(arguments.begin(), RIFFLE_PROGRAM);
+    std::vector<char*> argv;
+    for (auto& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    const int out = ::open(errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    ::dup2(out, STDERR_FILENO);
+    if (::chdir(folder.c_str()) == 0) ::execv(RIFFLE_PROGRAM, argv.data());
+    ::_exit(127);
+  }
+  ~Process() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Process(const Process&) = delete;
+
+  void signal(int number) const { ::kill(pid_, number); }
+  // The status as waitpid gives it, when the process ended within so many seconds.
+  std::optional<int> ended(double seconds) {
+    const auto start = Clock::now();
+    int status = 0;
+    while (::waitpid(pid_, &status, WNOHANG) == 0) {
+      if (seconds_since(start) > seconds) return std::nullopt;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    pid_ = -1;
+    return status;
+  }
+  std::string errors() const { return content(errors_); }
+  std::int64_t resident_bytes() const {
+    std::ifstream statm("/proc/" + std::to_string(pid_) + "/statm");
+    std::int64_t all = 0, resident = 0;
+    statm >> all >> resident;
+    return resident * ::sysconf(_SC_PAGESIZE);
+  }
+
+ private:
+  static inline int started_ = 0;
+  fs::path errors_;
+  pid_t pid_;
+};
+
+}  // namespace riffle

@@ -1,0 +1,176 @@
+// When checkpoints are made, by the disk's speed.
+
+#include "riffle/run/checkpointer.h"
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/file_faults.h"
+#include "riffle/run/testing_runs.h"
+
+namespace riffle {
+namespace {
+
+using CheckpointerTest = RunTest;
+
+// Not through riffle's own files, which ask about faults.
+std::ptrdiff_t read_lines(const fs::path& path) {
+  std::ifstream in(path);
+  return std::count(std::istreambuf_iterator<char>(in), {}, '\n');
+}
+
+TEST_F(CheckpointerTest, ThatWaitsForTheDiskHasACheckpointOfEveryUpdateDue) {
+  Config config = tiny(PolicyKind::minred);
+  config.checkpoint.every = 2;
+  {
+    // Slower than the updates.
+    const FileFaults faults([](FileStep step, const fs::path& path) {
+      if (step == FileStep::sync && path.filename().string().starts_with(".update-")) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+      return FileFault{};
+    });
+    train(config, folder_ / "run");
+  }
+  std::vector<std::string> expected;
+  for (std::int64_t update = 2; update <= 20; update += 2) {
+    expected.push_back(RunFolder::checkpoint_name(update, 0));
+  }
+  EXPECT_EQ(RunFolder::open(folder_ / "run").checkpoint_names(), expected);
+  const fs::path killed = killed_after(folder_ / "run", "update-000000006");
+  resume(killed);
+  EXPECT_EQ(RunFolder::open(killed).checkpoint_names(), expected);
+  expect_same(killed, folder_ / "run");
+}
+
+TEST_F(CheckpointerTest, TrainingDoesNotWaitForACheckpointThatIsBeingWritten) {
+  Config config = tiny(PolicyKind::minred);
+  config.checkpoint.wait = false;
+  const fs::path run = folder_ / "run";
+  bool went_on = false;
+  {
+    // The first one is not written before the last update is made.
+    const FileFaults faults([&](FileStep step, const fs::path& path) {
+      if (step == FileStep::sync && path.filename().string().starts_with(".update-000000001.saf")) {
+        const auto start = std::chrono::steady_clock::now();
+        while (!went_on && std::chrono::steady_clock::now() - start < std::chrono::seconds(60)) {
+          went_on = read_lines(run / "metrics.jsonl") == 20;
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      }
+      return FileFault{};
+    });
+    train(config, run);
+  }
+  EXPECT_TRUE(went_on);
+  EXPECT_THAT(RunFolder::open(run).checkpoint_names(),
+              testing::ElementsAre("update-000000001", "update-000000020"));
+}
+
+Config endless() {
+  Config config = tiny(PolicyKind::fifo);
+  config.learner.train.max_updates = 0;
+  config.learner.train.schedule = ScheduleKind::constant;
+  config.checkpoint.wait = false;
+  return config;
+}
+
+// A run in its first update, with checkpoints on demand.
+struct BegunRun {
+  BegunRun(const fs::path& path, Config started)
+      : config(std::move(started)),
+        folder(RunFolder::create(path, config)),
+        stream(open_stream(config.stream)),
+        learner(config.learner, *stream),
+        checkpointer(
+            folder, config.checkpoint, learner,
+            {folder.checkpoints(), learner.buffer().slots(), learner.buffer().stored_bytes()}, "") {
+    while (learner.fill()) {
+    }
+    learner.advance();
+  }
+  const Config config;
+  const RunFolder folder;
+  const std::unique_ptr<Stream> stream;
+  Learner learner;
+  Checkpointer checkpointer;
+};
+
+TEST_F(CheckpointerTest, PicturesThatTheDiskCannotFollowCostTimeRatherThanAllCheckpoints) {
+  Config config = endless();
+  config.learner.train.updates = 1;
+  config.learner.picture_size = 512;  // so that a part of the buffer is handed over at once
+  std::atomic<bool> stuck = true;
+  const auto start = std::chrono::steady_clock::now();
+  const FileFaults faults([&](FileStep step, const fs::path& path) {
+    while (stuck && step == FileStep::write && path.filename().string().starts_with("pictures-") &&
+           std::chrono::steady_clock::now() - start < std::chrono::seconds(60)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return FileFault{};
+  });
+  BegunRun run(folder_ / "run", config);
+  const auto train_on = [&](bool due) {
+    ASSERT_TRUE(run.learner.advance());
+    run.checkpointer.keep_up(due, 0);
+  };
+  for (int update = 0; update < 12; ++update) train_on(false);
+  train_on(true);
+  EXPECT_EQ(run.checkpointer.status().last, "") << "the first time it is put off";
+  stuck = false;
+  train_on(true);
+  const auto name = RunFolder::checkpoint_name(run.learner.update(), 0);
+  train_on(false);
+  run.checkpointer.wait();
+  EXPECT_EQ(run.checkpointer.status().last, name);
+}
+
+TEST_F(CheckpointerTest, WhatFailedIsTriedAgainBeforeTheNextOneIsDue) {
+  BegunRun run(folder_ / "run", endless());
+  {
+    const FileFaults faults([](FileStep step, const fs::path& path) {
+      return FileFault{step == FileStep::rename && path.extension() == ".json" ? EIO : 0};
+    });
+    run.checkpointer.keep_up(/*due=*/true, 0);
+    run.checkpointer.wait();
+  }
+  EXPECT_EQ(run.checkpointer.status().failures, 1);
+  const auto start = std::chrono::steady_clock::now();
+  while (run.checkpointer.status().last.empty()) {
+    ASSERT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+    run.learner.advance();
+    run.checkpointer.keep_up(/*due=*/false, 0);
+  }
+  EXPECT_EQ(run.checkpointer.status().failures, 1);
+}
+
+TEST_F(CheckpointerTest, OneWhoseLastFlushFailedIsNotThere) {
+  BegunRun run(folder_ / "run", endless());
+  run.checkpointer.finish(0);
+  const auto names = run.folder.checkpoint_names();
+  run.learner.advance();
+  const fs::path manifest = run.folder.manifest(RunFolder::checkpoint_name(2, 0));
+  {
+    // Of the folder, when the manifest has its name already.
+    const FileFaults faults([&](FileStep step, const fs::path& path) {
+      const bool last = path == run.folder.checkpoints() && fs::exists(manifest);
+      return FileFault{step == FileStep::sync && last ? EIO : 0};
+    });
+    EXPECT_THROW(run.checkpointer.finish(0), Error);
+  }
+  EXPECT_EQ(run.folder.checkpoint_names(), names);
+  run.checkpointer.finish(0);
+  EXPECT_EQ(run.folder.checkpoint_names().size(), 2u);
+}
+
+}  // namespace
+}  // namespace riffle
