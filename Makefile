@@ -30,6 +30,7 @@ setup:
 bench: build
 	build/riffle bench load
 	build/riffle bench step
+	build/riffle bench pipeline --size 32 --stem small --capacity 1024 --batch 64 --rounds 3
 	build/riffle bench minred
 
 format: setup

@@ -7,6 +7,7 @@ void add_bench_command(CLI::App& app) {
   bench->require_subcommand(1);
   add_bench_load(*bench);
   add_bench_step(*bench);
+  add_bench_pipeline(*bench);
   add_bench_minred(*bench);
 }
 

@@ -20,6 +20,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
 #include "riffle/base/log.h"
+#include "riffle/base/median.h"
 #include "riffle/base/text.h"
 #include "riffle/image/codec.h"
 #include "riffle/image/resize.h"
@@ -108,11 +109,6 @@ std::optional<Peer> start_peer(const fs::path& folder, int size) {
 struct Rates {
   std::vector<double> ours, peer, ratios, synthetic;
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2.0;
-}
 
 Rates measure(const Options& options, const std::vector<std::vector<std::byte>>& files,
               Peer* peer) {

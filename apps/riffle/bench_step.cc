@@ -1,21 +1,19 @@
-#include <algorithm>
-#include <filesystem>
-#include <iomanip>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "apps/riffle/bench_peers.h"
 #include "apps/riffle/commands.h"
-#include "apps/riffle/peer_process.h"
 #include <nlohmann/json.hpp>
-#include <sys/resource.h>
 #include <torch/torch.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/fields.h"
 #include "riffle/base/log.h"
+#include "riffle/base/median.h"
+#include "riffle/train/ceilings.h"
 #include "riffle/train/profile.h"
 #include "riffle/train/step_bench.h"
 
@@ -36,6 +34,7 @@ struct Options {
   int rounds = 5;
   double seconds = 2.0;
   bool profile = false;
+  bool peers = true;
   bool json = false;
 
   ModelConfig model() const {
@@ -52,70 +51,6 @@ struct Options {
   }
 };
 
-struct Peer {
-  std::string name;
-  std::unique_ptr<PeerProcess> process;
-  std::vector<double> images_per_s;
-  std::vector<double> ratios;   // ours to this peer's, round by round
-  std::int64_t peak_bytes = 0;  // of the GPU
-};
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2.0;
-}
-
-Peer start_peer(const Options& options, const std::vector<std::string>& flags) {
-  std::vector<std::string> command = {
-      RIFFLE_PYTHON, std::string(RIFFLE_SOURCE_DIR) + "/bench/simsiam_step.py", "--rounds"};
-  const auto add = [&](const char* name, const auto& value) {
-    command.push_back(name);
-    command.push_back(cat(value));
-  };
-  add("--arch", options.arch);
-  add("--stem", options.stem);
-  add("--width", options.width);
-  add("--projector-hidden", options.projector_hidden);
-  add("--projector-out", options.projector_out);
-  add("--predictor-hidden", options.predictor_hidden);
-  add("--size", options.size);
-  add("--batch", options.batch);
-  add("--device", options.device);
-  add("--threads", options.threads);
-  command.insert(command.end(), flags.begin(), flags.end());
-  Peer peer;
-  peer.process = std::make_unique<PeerProcess>(command);
-  peer.name = nlohmann::json::parse(peer.process->read_line()).at("name");
-  return peer;
-}
-
-std::vector<Peer> start_peers(const Options& options) {
-  std::vector<Peer> peers;
-  if (std::string(RIFFLE_PYTHON).empty() || !std::filesystem::exists(RIFFLE_PYTHON)) {
-    log_warning(
-        "no Python with torch was found when riffle was built: there is no peer to measure");
-    return peers;
-  }
-  using Flags = std::vector<std::string>;
-  const std::vector<Flags> cpu = {{}, {"--channels-last"}};
-  // The authors' setting, what is usual today, and the best that stock torch can do.
-  const std::vector<Flags> cuda = {
-      {"--tf32"}, {"--channels-last", "--bf16"}, {"--channels-last", "--bf16", "--compile"}};
-  for (const Flags& flags : options.device == "cuda" ? cuda : cpu) {
-    show_progress(cat("starting a peer: torch ", join(flags, " ")));
-    peers.push_back(start_peer(options, flags));
-  }
-  return peers;
-}
-
-// The most memory held so far: of the GPU, or of this process, weights and code included.
-std::int64_t peak_bytes(const std::string& device) {
-  if (device == "cuda") return gpu_peak_bytes();
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return std::int64_t{usage.ru_maxrss} * 1024;
-}
-
 void run(Options options) {
   if (options.threads == 0) options.threads = static_cast<int>(std::thread::hardware_concurrency());
   if (options.device == "cuda" && !torch::cuda::is_available()) {
@@ -129,58 +64,48 @@ void run(Options options) {
     Profile profile{torch::Device(options.device)};
     const auto round = bench.round(options.seconds);
     const auto parts = profile.finish(round.steps);
-    std::cout << profile_table(parts);
+    std::cout << profile_table("part", parts);
     for (const ProfilePart& part : parts) {
       for (const std::string& name : part.first) std::cout << part.name << ": " << name << '\n';
     }
     return;
   }
-  std::vector<Peer> peers = start_peers(options);
-
+  const StepShape shape{.model = options.model(),
+                        .size = options.size,
+                        .batch = options.batch,
+                        .device = options.device,
+                        .threads = options.threads};
+  auto peers = options.peers ? StepPeers(shape) : StepPeers();
   std::vector<double> ours;
   for (int round = 0; round < options.rounds; ++round) {
     show_progress(cat("round ", round + 1, " of ", options.rounds));
     ours.push_back(bench.round(options.seconds).images_per_s);
-    for (Peer& peer : peers) {
-      peer.process->write_line(cat(options.seconds));
-      const auto answer = nlohmann::json::parse(peer.process->read_line());
-      const double rate = answer.at("images_per_s");
-      peer.peak_bytes = answer.value("peak_bytes", std::int64_t{0});
-      peer.images_per_s.push_back(rate);
-      peer.ratios.push_back(ours.back() / rate);
-    }
+    peers.round(options.seconds, ours.back());
   }
   finish_progress();
 
+  const bool cuda = options.device == "cuda";
+  const double rate = median(ours);
   nlohmann::ordered_json result;
-  result["images_per_s"] = median(ours);
-  result["ms_per_update"] = 1e3 * static_cast<double>(options.batch) / median(ours);
-  result["peak_bytes"] = peak_bytes(options.device);
-  result["peers"] = nlohmann::ordered_json::array();
-  // Rounds are compared with their neighbours in time, so that a change of the machine's load hits
-  // both.
-  double ratio_to_best = 0.0;
-  for (const Peer& peer : peers) {
-    const double ratio = median(peer.ratios);
-    ratio_to_best = ratio_to_best == 0.0 ? ratio : std::min(ratio_to_best, ratio);
-    result["peers"].push_back(
-        {{"name", peer.name}, {"images_per_s", median(peer.images_per_s)}, {"ratio", ratio}});
-    if (peer.peak_bytes > 0) result["peers"].back()["peak_bytes"] = peer.peak_bytes;
-  }
-  if (!peers.empty()) result["ratio_to_best_peer"] = ratio_to_best;
+  result["images_per_s"] = rate;
+  result["ms_per_update"] = 1e3 * static_cast<double>(options.batch) / rate;
+  result["peak_bytes"] = peak_bytes(options.device);  // before the ceilings take their share
+  const Ceilings ceilings = measure_ceilings(torch::Device(options.device));
+  const StepCost cost = step_cost(options.model(), options.size, cuda ? 2 : 4);
+  result["arithmetic_share"] = rate * cost.operations / ceilings.operations_per_s;
+  result["bandwidth_share"] = rate * cost.bytes / ceilings.bytes_per_s;
+  peers.report(result);
   if (options.json) {
     std::cout << result.dump() << '\n';
     return;
   }
-  const auto line = [](const std::string& name, double rate, const std::string& rest) {
-    std::cout << std::left << std::setw(24) << name << std::right << std::setw(10) << fixed(rate, 1)
-              << " images/s" << rest << '\n';
+  const auto percent = [&result](const char* key) {
+    return cat(fixed(100 * result[key].get<double>(), 0), " %");
   };
-  line("riffle", result["images_per_s"],
-       cat("  ", fixed(result["ms_per_update"], 2), " ms an update"));
-  for (const auto& peer : result["peers"]) {
-    line(peer["name"], peer["images_per_s"], cat("  riffle is ", fixed(peer["ratio"], 2), "x"));
-  }
+  print_beside_peers(result, cat("  ", fixed(result["ms_per_update"], 2), " ms an update, ",
+                                 percent("arithmetic_share"), " of the arithmetic and ",
+                                 percent("bandwidth_share"), " of the bandwidth of ",
+                                 cuda ? "the GPU" : "this CPU"));
 }
 
 }  // namespace
@@ -227,6 +152,7 @@ void add_bench_step(CLI::App& bench) {
       ->capture_default_str();
   command->add_flag("--profile", options->profile,
                     "Instead of comparing, say where the time of an update goes");
+  command->add_flag("!--no-peers", options->peers, "Leave Python torch out");
   command->add_flag("--json", options->json, "The result as one JSON object on standard output");
   command->footer(
       "Example, the demo's model on two threads:\n"

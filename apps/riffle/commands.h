@@ -25,6 +25,7 @@ void add_bench_command(CLI::App& app);
 // Parts of `riffle bench`.
 void add_bench_load(CLI::App& bench);
 void add_bench_step(CLI::App& bench);
+void add_bench_pipeline(CLI::App& bench);
 void add_bench_minred(CLI::App& bench);
 
 }  // namespace riffle

@@ -81,6 +81,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   riffle::keep_freed_memory();
+  riffle::let_gpu_memory_grow();
   try {
     return riffle::run(argc, argv);
   } catch (const riffle::Error& error) {

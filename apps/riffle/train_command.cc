@@ -25,12 +25,13 @@ struct TrainOptions {
   explicit TrainOptions(CLI::App& command) : config(command, kFlags) {}
   ConfigFlags config;
   std::string run;
+  TrainingOptions training;
   bool json = false;
 };
 
 void run_train(const TrainOptions& options) {
   const Config config = options.config.build();
-  print_training_result(options.run, train(config, options.run), options.json);
+  print_training_result(options.run, train(config, options.run, options.training), options.json);
 }
 
 }  // namespace
@@ -42,6 +43,8 @@ void add_train_command(CLI::App& app) {
       ->add_option("--run", options->run, "Folder of the run; made, and must not hold one already")
       ->required()
       ->option_text("DIR");
+  command->add_flag("--profile", options->training.profile,
+                    "Say where the time of an update goes: a table, after about 120 updates");
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(
       "Example, a folder of photographs on a laptop:\n"

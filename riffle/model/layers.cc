@@ -2,6 +2,8 @@
 
 #include <torch/torch.h>
 
+#include "riffle/model/weight_cast.h"
+
 namespace riffle {
 namespace {
 
@@ -17,7 +19,7 @@ Conv::Conv(const Init& init, std::int64_t in, std::int64_t out, std::int64_t ker
       padding_(kernel / 2) {}
 
 torch::Tensor Conv::forward(const torch::Tensor& maps) const {
-  return at::conv2d(maps, weight_.to(maps.scalar_type()), {}, stride_, padding_);
+  return at::conv2d(maps, in_type(weight_, maps.scalar_type()), {}, stride_, padding_);
 }
 
 Linear::Linear(const Init& init, std::int64_t in, std::int64_t out, bool bias)
@@ -27,7 +29,7 @@ Linear::Linear(const Init& init, std::int64_t in, std::int64_t out, bool bias)
 
 torch::Tensor Linear::forward(const torch::Tensor& rows) const {
   const auto type = rows.scalar_type();
-  return at::linear(rows, weight_.to(type), bias_.defined() ? bias_.to(type) : bias_);
+  return at::linear(rows, in_type(weight_, type), bias_.defined() ? bias_.to(type) : bias_);
 }
 
 BatchNorm::BatchNorm(std::int64_t channels, Options options) {

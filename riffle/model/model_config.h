@@ -18,6 +18,9 @@ struct ModelConfig {
   Stem stem = Stem::standard;
   std::int64_t width = 64;      // channels of the first stage
   double residual_gamma = 0.0;  // initial scale of a block's last norm; 0: begins as the identity
+  // Updates after which the encoder, beginning with one block a stage, gains one more; 0: it has
+  // all from the start.
+  std::int64_t grow_every = 0;
   std::int64_t projector_hidden = 0;  // 0: the encoder's width
   std::int64_t projector_out = 2048;  // width of the tracked features
   std::int64_t predictor_hidden = 512;

@@ -22,16 +22,21 @@ struct ObjectiveOutput {
 
 class Objective : public torch::nn::Module {
  public:
-  // `views` are [2 * batch, channels, height, width]: the first views of all samples, then their
-  // second views, each half with batch-norm statistics of its own. Their type is the one computed
-  // in; loss and features are float32 all the same.
+  // Views are [n, channels, height, width]. Their type is the one computed in; loss and features
+  // are float32 all the same.
 
-  // Training mode.
+  // Training mode. `views`: two of each sample, the first ones of all samples, then the second
+  // ones, each half with batch-norm statistics of its own.
   virtual ObjectiveOutput forward(const torch::Tensor& views) = 0;
 
-  // Features to track of samples that just arrived: evaluation mode (running statistics), no
-  // gradient. [batch, feature_dim]
+  // Features to track of samples that just arrived, from one view each: evaluation mode (running
+  // statistics, as a batch of one clip must not normalise itself), no gradient. [n, feature_dim]
   virtual torch::Tensor features(const torch::Tensor& views) = 0;
+
+  // For networks that grow: called before each forward(), with the number of updates made so far.
+  // True when the network that trains is another one from here on: parameters that slept require a
+  // gradient now. Where they lie, and what features() and encode() give, does not change.
+  virtual bool grow_to(std::int64_t /*update*/) { return false; }
 
   // What probes and users want: pooled encoder output in evaluation mode, no gradient. [batch,
   // encoder_dim]

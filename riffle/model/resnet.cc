@@ -1,6 +1,9 @@
 #include "riffle/model/resnet.h"
 
+#include <algorithm>
 #include <array>
+#include <numeric>
+#include <ranges>
 #include <string>
 
 #include <torch/torch.h>
@@ -121,6 +124,21 @@ Layout layout_of(Arch arch) {
   throw std::logic_error("an architecture without a layout");
 }
 
+// The blocks beyond the first of each stage, by their place among all: second ones from the last
+// stage to the first, then third ones, and so on.
+std::vector<std::size_t> growth_order(const Layout& layout) {
+  std::vector<std::size_t> order;
+  const int deepest = *std::ranges::max_element(layout.blocks);
+  for (int j = 1; j < deepest; ++j) {
+    int end = std::accumulate(layout.blocks.begin(), layout.blocks.end(), 0);
+    for (const int blocks : layout.blocks | std::views::reverse) {
+      end -= blocks;
+      if (j < blocks) order.push_back(static_cast<std::size_t>(end + j));
+    }
+  }
+  return order;
+}
+
 std::shared_ptr<ResidualBlock> make_block(const Layout& layout, const Init& init, double gamma,
                                           std::int64_t in, std::int64_t width,
                                           std::int64_t stride) {
@@ -150,12 +168,23 @@ ResNet::ResNet(const ModelConfig& config, const Init& init)
       const std::int64_t stride = i > 0 && j == 0 ? 2 : 1;
       const std::string name = cat(j);
       blocks_.push_back(
-          stage->register_module(name, make_block(layout, init.at(stage_name).at(name),
-                                                  config.residual_gamma, in, width, stride)));
+          {stage->register_module(name, make_block(layout, init.at(stage_name).at(name),
+                                                   config.residual_gamma, in, width, stride))});
       in = width * (layout.bottleneck ? Bottleneck::kExpansion : BasicBlock::kExpansion);
     }
   }
   features_ = in;
+  growth_ = growth_order(layout);
+}
+
+void ResNet::set_grown(int count) {
+  for (std::size_t i = 0; i < growth_.size(); ++i) {
+    Block& block = blocks_[growth_[i]];
+    block.awake = static_cast<int>(i) < count;
+    for (torch::Tensor& parameter : block.layers->parameters()) {
+      parameter.requires_grad_(block.awake);
+    }
+  }
 }
 
 torch::Tensor ResNet::forward(const torch::Tensor& pictures, Pass pass) const {
@@ -163,7 +192,9 @@ torch::Tensor ResNet::forward(const torch::Tensor& pictures, Pass pass) const {
   maps = conv1_->forward(maps);
   maps = max_pool_ ? bn1_->forward_and_pool(maps, pass) : bn1_->forward(maps, pass, /*relu=*/true);
   Fork fork{maps, maps};
-  for (const auto& block : blocks_) fork = block->forward(fork, pass);
+  for (const Block& block : blocks_) {
+    if (block.awake || !pass.training) fork = block.layers->forward(fork, pass);
+  }
   return fork.first.mean({2, 3});
 }
 

@@ -34,10 +34,25 @@ class ResNet : public torch::nn::Module {
 
   std::int64_t features() const { return features_; }
 
+  // A network can begin with one block a stage while the others sleep: training passes them by, and
+  // their parameters do not require a gradient. With a residual_gamma of 0, a block that has never
+  // trained is exactly the identity, so waking it changes no output, and evaluation, which runs all
+  // blocks, need not know who sleeps. From the start all are awake.
+  int blocks_to_grow() const { return static_cast<int>(growth_.size()); }
+  // Wakes the first `count` of those, the last stage's second block first, then that of the stage
+  // before it and so on, third blocks after them; the others sleep.
+  void set_grown(int count);
+
  private:
+  struct Block {
+    std::shared_ptr<ResidualBlock> layers;
+    bool awake = true;
+  };
+
   std::shared_ptr<StemConv> conv1_;
   std::shared_ptr<BatchNorm> bn1_;
-  std::vector<std::shared_ptr<ResidualBlock>> blocks_;
+  std::vector<Block> blocks_;
+  std::vector<std::size_t> growth_;  // indices of blocks, in the order in which they wake
   bool max_pool_;
   std::int64_t features_;
 };

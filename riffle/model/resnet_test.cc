@@ -143,6 +143,88 @@ TEST(ResNet, WeightsAreChannelsLast) {
   }
 }
 
+torch::Tensor noise(std::int64_t pictures) {
+  torch::manual_seed(3);
+  return torch::randn({pictures, 3, 32, 32});
+}
+
+constexpr Pass kTraining{.training = true, .views = 2};
+
+std::set<std::string> sleeping_blocks(const ResNet& net) {
+  std::set<std::string> blocks;
+  for (const auto& item : net.named_parameters()) {
+    if (!item.value().requires_grad()) blocks.insert(item.key().substr(0, sizeof("layer1.0") - 1));
+  }
+  return blocks;
+}
+
+TEST(ResNetGrowth, BlocksWakeFromTheLastStageToTheFirstRoundByRound) {
+  ResNet net = make(Arch::resnet50, Stem::small, 4);
+  EXPECT_THAT(sleeping_blocks(net), testing::IsEmpty());
+  ASSERT_EQ(net.blocks_to_grow(), 12);
+  net.set_grown(0);
+  std::set<std::string> asleep = sleeping_blocks(net);
+  EXPECT_EQ(asleep.size(), 12u);
+  int grown = 0;
+  for (const char* block :
+       {"layer4.1", "layer3.1", "layer2.1", "layer1.1", "layer4.2", "layer3.2", "layer2.2",
+        "layer1.2", "layer3.3", "layer2.3", "layer3.4", "layer3.5"}) {
+    net.set_grown(++grown);
+    EXPECT_EQ(asleep.erase(block), 1u);
+    EXPECT_EQ(sleeping_blocks(net), asleep) << block;
+  }
+  EXPECT_EQ(make(Arch::resnet18, Stem::small, 4).blocks_to_grow(), 4);
+  EXPECT_EQ(make(Arch::resnet10, Stem::small, 4).blocks_to_grow(), 0);
+}
+
+TEST(ResNetGrowth, WakingABlockThatNeverTrainedChangesNoBitOfTheOutput) {
+  const torch::NoGradGuard no_gradient;
+  for (const Arch arch : {Arch::resnet18, Arch::resnet50}) {
+    ResNet net = make(arch, Stem::stride2, 4);
+    net.set_grown(0);
+    const torch::Tensor trained = net.forward(noise(8), kTraining);
+    for (int grown = 1; grown <= net.blocks_to_grow(); ++grown) {
+      const torch::Tensor evaluated = net.forward(noise(8), {});
+      net.set_grown(grown);
+      EXPECT_TRUE(torch::equal(net.forward(noise(8), {}), evaluated)) << grown;
+      EXPECT_TRUE(torch::equal(net.forward(noise(8), kTraining), trained)) << grown;
+    }
+  }
+}
+
+TEST(ResNetGrowth, WithOneBlockAStageItIsTheSmallerNetwork) {
+  ResNet growing = make(Arch::resnet18, Stem::stride2, 4);
+  growing.set_grown(0);
+  const ResNet small = make(Arch::resnet10, Stem::stride2, 4);
+  const torch::Tensor trained = growing.forward(noise(8), kTraining);
+  EXPECT_TRUE(torch::equal(trained, small.forward(noise(8), kTraining)));
+  trained.sum().backward();
+  for (const auto& item : growing.named_parameters()) {
+    EXPECT_EQ(item.value().grad().defined(), item.value().requires_grad()) << item.key();
+  }
+  const torch::NoGradGuard no_gradient;
+  EXPECT_TRUE(torch::equal(growing.forward(noise(8), {}), small.forward(noise(8), {})))
+      << "evaluation runs the sleeping blocks too, whose statistics no training has moved";
+}
+
+TEST(ResNetGrowth, FullyGrownItIsTheNetworkItself) {
+  ResNet growing = make(Arch::resnet18, Stem::stride2, 4);
+  growing.set_grown(0);
+  growing.set_grown(growing.blocks_to_grow());
+  const ResNet whole = make(Arch::resnet18, Stem::stride2, 4);
+  growing.forward(noise(8), kTraining).square().sum().backward();
+  whole.forward(noise(8), kTraining).square().sum().backward();
+  const NamedTensors state = save_state(growing), expected = save_state(whole);
+  ASSERT_EQ(state.size(), expected.size());
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    EXPECT_TRUE(torch::equal(state[i].second, expected[i].second)) << state[i].first;
+  }
+  for (const auto& item : whole.named_parameters()) {
+    const torch::Tensor& gradient = growing.named_parameters()[item.key()].grad();
+    EXPECT_TRUE(torch::equal(gradient, item.value().grad())) << item.key();
+  }
+}
+
 TEST(ResNet, RefusesAWidthBelowOne) { EXPECT_THROW(make(Arch::resnet18, Stem::small, 0), Error); }
 
 }  // namespace

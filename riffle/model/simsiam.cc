@@ -1,5 +1,6 @@
 #include "riffle/model/simsiam.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/model/encoder_weights.h"
+#include "riffle/model/weight_cast.h"
 
 namespace riffle {
 namespace {
@@ -37,6 +39,23 @@ std::int64_t positive(std::int64_t value, const char* key) {
   return value;
 }
 
+// A block that wakes must be the identity until then.
+std::int64_t checked_growth(const ModelConfig& config) {
+  const std::int64_t every = config.grow_every;
+  if (every < 0) throw Error(cat("model.grow_every is ", every, "; it must be at least 0"));
+  if (every > 0 && config.residual_gamma != 0.0) {
+    throw Error(cat("model.grow_every=", every, " needs model.residual_gamma=0, not ",
+                    config.residual_gamma, ": a block that is added must begin as the identity"));
+  }
+  if (every > 0 && !config.init.empty()) {
+    throw Error(cat("model.grow_every=", every, " cannot go with model.init=", config.init,
+                    ": the blocks to be added would not begin as the identity"));
+  }
+  return every;
+}
+
+bool awake(const torch::Tensor& parameter) { return parameter.requires_grad(); }
+
 }  // namespace
 
 Projector::Projector(const Init& init, std::int64_t in, std::int64_t hidden, std::int64_t out)
@@ -64,7 +83,8 @@ torch::Tensor Predictor::forward(const torch::Tensor& rows, Pass pass) const {
 }
 
 SimSiam::SimSiam(const ModelConfig& config, std::uint64_t seed)
-    : feature_dim_(positive(config.projector_out, "model.projector_out")) {
+    : feature_dim_(positive(config.projector_out, "model.projector_out")),
+      grow_every_(checked_growth(config)) {
   const Init init(seed);
   encoder_ = register_module("encoder", std::make_shared<ResNet>(config, init.at("encoder")));
   const std::int64_t hidden = config.projector_hidden == 0
@@ -77,26 +97,47 @@ SimSiam::SimSiam(const ModelConfig& config, std::uint64_t seed)
       "predictor",
       std::make_shared<Predictor>(init.at("predictor"), feature_dim_,
                                   positive(config.predictor_hidden, "model.predictor_hidden")));
+  set_grown(grow_every_ == 0 ? encoder_->blocks_to_grow() : 0);
+}
+
+void SimSiam::set_grown(int blocks) {
+  grown_ = blocks;
+  encoder_->set_grown(blocks);
+  weights_.clear();
+  for (const torch::Tensor& parameter : parameters()) {
+    if (parameter.dim() > 1 && awake(parameter)) weights_.push_back(parameter);
+  }
+  batches_tracked_.clear();
   for (const auto& module : modules(/*include_self=*/false)) {
-    if (const auto norm = std::dynamic_pointer_cast<BatchNorm>(module)) {
+    const auto norm = std::dynamic_pointer_cast<BatchNorm>(module);
+    if (norm && std::ranges::all_of(norm->parameters(), awake)) {
       batches_tracked_.push_back(norm->batches_tracked());
     }
   }
 }
 
-// Float32 projections of the first view's rows, then the second's. Both views pass together, batch
-// norm keeping their statistics apart: convolutions are quicker on one large batch than on two.
-torch::Tensor SimSiam::project(const torch::Tensor& views, bool training) const {
-  check_views(views);
-  const Pass pass{.training = training, .views = kViews};
+bool SimSiam::grow_to(std::int64_t update) {
+  if (grow_every_ == 0) return false;
+  const auto blocks =
+      static_cast<int>(std::min<std::int64_t>(update / grow_every_, encoder_->blocks_to_grow()));
+  if (blocks == grown_) return false;
+  set_grown(blocks);
+  return true;
+}
+
+// Float32. Both views of a batch pass together, batch norm keeping their statistics apart:
+// convolutions are quicker on one large batch than on two.
+torch::Tensor SimSiam::project(const torch::Tensor& views, const Pass& pass) const {
   return projector_->forward(encoder_->forward(views, pass), pass);
 }
 
 ObjectiveOutput SimSiam::forward(const torch::Tensor& views) {
-  const torch::Tensor projections = project(views, /*training=*/true);
+  check_views(views);
+  const WeightCast cast(weights_, views.scalar_type());
+  const Pass pass{.training = true, .views = kViews};
+  const torch::Tensor projections = project(views, pass);
   const torch::Tensor predictions =
-      predictor_->forward(projections.to(views.scalar_type()), {.training = true, .views = kViews})
-          .to(torch::kFloat32);
+      predictor_->forward(projections.to(views.scalar_type()), pass).to(torch::kFloat32);
   const torch::Tensor fixed = projections.detach();
   const torch::Tensor targets = unit_length(fixed);
   const std::int64_t batch = views.size(0) / kViews;
@@ -113,7 +154,8 @@ ObjectiveOutput SimSiam::forward(const torch::Tensor& views) {
 
 torch::Tensor SimSiam::features(const torch::Tensor& views) {
   const torch::NoGradGuard no_gradient;
-  return tracked_features(project(views, /*training=*/false));
+  const WeightCast cast(weights_, views.scalar_type());
+  return unit_length(project(views, {.training = false}));
 }
 
 torch::Tensor SimSiam::encode(const torch::Tensor& pictures) {

@@ -46,17 +46,23 @@ class SimSiam : public Objective {
   ObjectiveOutput forward(const torch::Tensor& views) override;
   torch::Tensor features(const torch::Tensor& views) override;
   torch::Tensor encode(const torch::Tensor& pictures) override;
+  bool grow_to(std::int64_t update) override;
   std::int64_t feature_dim() const override { return feature_dim_; }
   std::int64_t encoder_dim() const override { return encoder_->features(); }
   std::vector<torch::Tensor> predictor_parameters() override { return predictor_->parameters(); }
 
  private:
-  torch::Tensor project(const torch::Tensor& views, bool training) const;
+  torch::Tensor project(const torch::Tensor& views, const Pass& pass) const;
+  void set_grown(int blocks);
 
   std::int64_t feature_dim_;
+  std::int64_t grow_every_;
+  int grown_ = 0;
   std::shared_ptr<ResNet> encoder_;
   std::shared_ptr<Projector> projector_;
   std::shared_ptr<Predictor> predictor_;
+  // Of what is awake:
+  std::vector<torch::Tensor> weights_;  // of convolutions and linear layers
   std::vector<torch::Tensor> batches_tracked_;
 };
 

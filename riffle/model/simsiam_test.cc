@@ -1,7 +1,9 @@
 #include "riffle/model/simsiam.h"
 
+#include <algorithm>
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -67,7 +69,7 @@ TEST(SimSiam, EveryParameterGetsAGradient) {
 TEST(SimSiam, FeaturesAndEncodeChangeNothingAndNeedNoGradient) {
   const auto objective = make_simsiam(kSmall, 1);
   const NamedTensors before = save_state(*objective);
-  const torch::Tensor features = objective->features(pictures(8, 0));
+  const torch::Tensor features = objective->features(pictures(4, 0));
   const torch::Tensor encoded = objective->encode(pictures(4, 0));
   EXPECT_TRUE(same_state(before, save_state(*objective)));
   EXPECT_TRUE(objective->is_training());
@@ -80,11 +82,9 @@ TEST(SimSiam, FeaturesAndEncodeChangeNothingAndNeedNoGradient) {
 TEST(SimSiam, FeaturesOnArrivalDoNotDependOnTheRestOfTheBatch) {
   const auto objective = make_simsiam(kSmall, 1);
   objective->forward(pictures(16, 2));  // running statistics of some data
-  const torch::Tensor view1 = pictures(4, 0);
-  const torch::Tensor view2 = pictures(4, 1);
-  const torch::Tensor all = objective->features(torch::cat({view1, view2}));
-  const torch::Tensor one =
-      objective->features(torch::cat({view1.slice(0, 1, 2), view2.slice(0, 1, 2)}));
+  const torch::Tensor views = pictures(4, 0);
+  const torch::Tensor all = objective->features(views);
+  const torch::Tensor one = objective->features(views.slice(0, 1, 2));
   EXPECT_TRUE(torch::allclose(all.slice(0, 1, 2), one, 1e-4, 1e-5));
 }
 
@@ -126,6 +126,89 @@ TEST(SimSiam, RefusesABatchOfOneAndWidthsBelowOne) {
   narrow = kSmall;
   narrow.projector_out = -1;
   EXPECT_THROW(make_simsiam(narrow, 1), Error);
+}
+
+ModelConfig growing_every(std::int64_t updates) {
+  ModelConfig config = kSmall;
+  config.arch = Arch::resnet18;
+  config.grow_every = updates;
+  return config;
+}
+
+TEST(SimSiam, GrowsByABlockEverySoManyUpdatesUntilItIsWhole) {
+  const auto objective = make_simsiam(growing_every(10), 1);
+  const auto asleep = [&objective] {
+    return std::ranges::count_if(objective->parameters(),
+                                 [](const auto& each) { return !each.requires_grad(); });
+  };
+  constexpr int kABlock = 6;  // parameters
+  EXPECT_FALSE(objective->grow_to(0));
+  EXPECT_FALSE(objective->grow_to(9));
+  EXPECT_EQ(asleep(), 4 * kABlock);
+  EXPECT_TRUE(objective->grow_to(10));
+  EXPECT_EQ(asleep(), 3 * kABlock);
+  EXPECT_FALSE(objective->grow_to(19));
+  EXPECT_TRUE(objective->grow_to(35)) << "as a run that is resumed there";
+  EXPECT_EQ(asleep(), kABlock);
+  EXPECT_TRUE(objective->grow_to(40));
+  EXPECT_EQ(asleep(), 0);
+  EXPECT_FALSE(objective->grow_to(1'000'000));
+
+  const auto fixed = make_simsiam(growing_every(0), 1);
+  EXPECT_FALSE(fixed->grow_to(1'000'000));
+}
+
+TEST(SimSiam, WhatSleepsTakesNoPartInTrainingInAnyType) {
+  for (const auto type : {torch::kFloat32, torch::kBFloat16}) {
+    const auto growing = make_simsiam(growing_every(10), 1);
+    const auto small = make_simsiam(kSmall, 1);
+    const torch::Tensor views = pictures(16, 0).to(type);
+    const torch::Tensor loss = growing->forward(views).loss;
+    EXPECT_TRUE(torch::equal(loss, small->forward(views).loss));
+    EXPECT_TRUE(torch::equal(growing->features(views), small->features(views)));
+    loss.backward();
+    for (const auto& item : growing->named_parameters()) {
+      EXPECT_EQ(item.value().grad().defined(), item.value().requires_grad()) << item.key();
+    }
+    const auto counts = growing->named_buffers();
+    EXPECT_EQ(counts["encoder.layer4.0.bn1.num_batches_tracked"].item<std::int64_t>(), 2);
+    EXPECT_EQ(counts["encoder.layer4.1.bn1.num_batches_tracked"].item<std::int64_t>(), 0);
+  }
+}
+
+TEST(SimSiam, WhoLoadsAGrownNetworkNeedNotKnowHowFarItHasGrown) {
+  const auto grown = make_simsiam(growing_every(10), 1);
+  grown->grow_to(20);
+  torch::optim::SGD optimizer(grown->parameters(), torch::optim::SGDOptions(0.1));
+  for (int step = 0; step < 2; ++step) {
+    grown->forward(pictures(16, 0)).loss.backward();
+    optimizer.step();
+  }
+  const auto fresh = make_simsiam(growing_every(10), 2);
+  load_state(*fresh, save_state(*grown));
+  EXPECT_TRUE(torch::equal(fresh->encode(pictures(4, 1)), grown->encode(pictures(4, 1))));
+  const auto whole = make_simsiam(growing_every(0), 3);
+  load_state(*whole, save_state(*grown));
+  EXPECT_TRUE(torch::equal(whole->encode(pictures(4, 1)), grown->encode(pictures(4, 1))));
+}
+
+TEST(SimSiam, GrowsOnlyByBlocksThatBeginAsTheIdentity) {
+  const auto expect_refused = [](const ModelConfig& config, const std::string& key) {
+    try {
+      make_simsiam(config, 1);
+      ADD_FAILURE() << "should have thrown";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("model.grow_every"));
+      EXPECT_THAT(error.what(), testing::HasSubstr(key));
+    }
+  };
+  ModelConfig config = growing_every(10);
+  config.residual_gamma = 1.0;
+  expect_refused(config, "model.residual_gamma=0");
+  config = growing_every(10);
+  config.init = "weights.safetensors";
+  expect_refused(config, "model.init=weights.safetensors");
+  expect_refused(growing_every(-1), "at least 0");
 }
 
 TEST(SimSiam, AFewUpdatesOnOneBatchLowerTheLoss) {

@@ -4,6 +4,7 @@
 
 #include "riffle/augment/view_layout.h"
 #include "riffle/base/text.h"
+#include "riffle/model/weight_cast.h"
 
 namespace riffle {
 namespace {
@@ -35,7 +36,7 @@ StemConv::StemConv(const Init& init, std::int64_t out, std::int64_t kernel, std:
       stride_(stride) {}
 
 torch::Tensor StemConv::forward(const torch::Tensor& pictures) const {
-  const torch::Tensor weight = weight_.to(pictures.scalar_type());
+  const torch::Tensor weight = in_type(weight_, pictures.scalar_type());
   const auto channels_last = [](const torch::Tensor& w) {
     return w.contiguous(torch::MemoryFormat::ChannelsLast);
   };

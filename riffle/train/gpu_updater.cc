@@ -1,10 +1,14 @@
 #include "riffle/train/gpu_updater.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
+#include <functional>
 
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAGraph.h>
+#include <c10/core/Event.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -42,6 +46,47 @@ std::unique_ptr<TwoViewsGpu> make_views(const UpdaterConfig& config, std::uint64
                                        config.picture_size, layout_of(config), type_of(config));
 }
 
+struct Recording {
+  at::cuda::CUDAGraph graph;
+  bool done = false;
+};
+
+// Runs `work` a few times, so that the libraries choose their algorithms.
+void try_out(const std::function<void()>& work) {
+  at::globalContext().setBenchmarkCuDNN(true);
+  c10::cuda::device_synchronize();
+  const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool());
+  constexpr int kTrials = 3;
+  for (int i = 0; i < kTrials; ++i) work();
+  c10::cuda::device_synchronize();
+}
+
+// `before`: an earlier recording, whose memory may serve here too: what one leaves is used up
+// before the other runs again.
+void record(Recording& recording, Recording* before, const std::function<void()>& work) {
+  c10::cuda::CUDACachingAllocator::emptyCache();
+  {
+    const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool());
+    const auto pool = before != nullptr && before->done ? before->graph.pool() : c10::MempoolId_t{};
+    // Other threads may copy pictures meanwhile.
+    recording.graph.capture_begin(pool, cudaStreamCaptureModeThreadLocal);
+    work();
+    recording.graph.capture_end();
+  }
+  c10::cuda::device_synchronize();
+  recording.done = true;
+}
+
+// What the host gives to an update and gets from it, in memory that the device copies from and to.
+struct Turn {
+  torch::Tensor rows;
+  torch::Tensor staging;  // pictures from host memory; made when first needed
+  torch::Tensor rates;
+  torch::Tensor report;
+  c10::Event done{c10::kCUDA};
+  std::int64_t step = -1;  // of the update begun and not yet seen to its end; -1: none
+};
+
 }  // namespace
 
 struct GpuUpdater::State {
@@ -51,16 +96,16 @@ struct GpuUpdater::State {
         objective(make_objective(config)),
         optimizer(*objective, config.train),
         views(make_views(config, config.seed, pool)) {
-    const auto bytes = torch::TensorOptions().dtype(torch::kByte);
-    const std::vector<std::int64_t> shape = {config.train.batch, config.picture_size,
-                                             config.picture_size, 3};
-    pictures = torch::empty(shape, bytes.device(torch::kCUDA));
-    staging = torch::empty(shape, bytes.pinned_memory(true));
+    pictures = torch::empty({config.train.batch, config.picture_size, config.picture_size, 3},
+                            torch::TensorOptions().dtype(torch::kByte).device(torch::kCUDA));
     rows = torch::zeros({config.train.batch}, torch::dtype(torch::kInt64).device(torch::kCUDA));
-    host_rows = torch::zeros({config.train.batch}, torch::dtype(torch::kInt64).pinned_memory(true));
     rates = torch::zeros({2}, torch::kCUDA);
-    host_rates = torch::zeros({2}, torch::TensorOptions().pinned_memory(true));
-    host_report = torch::zeros({2}, torch::TensorOptions().pinned_memory(true));
+    for (Turn* turn : {&turns[0], &turns[1], &arrival}) {
+      turn->rows =
+          torch::zeros({config.train.batch}, torch::dtype(torch::kInt64).pinned_memory(true));
+      turn->rates = torch::zeros({2}, torch::TensorOptions().pinned_memory(true));
+      turn->report = torch::zeros({2}, torch::TensorOptions().pinned_memory(true));
+    }
   }
 
   const UpdaterConfig config;
@@ -70,36 +115,48 @@ struct GpuUpdater::State {
   std::unique_ptr<TwoViewsGpu> views;
   std::unique_ptr<TwoViewsGpu> arrival_views;  // made when first needed
 
-  at::cuda::CUDAGraph graph;
-  bool recorded = false;
-  torch::Tensor pictures;  // what the graph reads
+  Recording update_recording;
+  torch::Tensor pictures;  // what it reads
   torch::Tensor rates;     // learning rates: of the encoder, of the predictor
   torch::Tensor features;  // what it leaves
   torch::Tensor report;    // loss, std
+  Recording arrival_recording;
+  torch::Tensor arrival_features;
 
-  torch::Tensor rows;     // which pictures, for those on the device already
-  torch::Tensor staging;  // the same in host memory, where the device copies from
-  torch::Tensor host_rows;
-  torch::Tensor host_rates;
-  torch::Tensor host_report;
+  torch::Tensor rows;  // which pictures, for those on the device already
 
-  void bring(const Pictures& given);
-  void run_once();
-  void record();
+  std::array<Turn, 2> turns;  // of even and odd updates
+  Turn arrival;
+  Turn* last = nullptr;
+  Outcome outcome;
+  bool lost = false;  // the outcome is that of an update whose loss was not finite
+
+  void bring(Turn& turn, const Pictures& given);
+  void finish(Turn& turn);
+  void update_once();
+  void arrival_once();
+  void record_update();
+  void record_arrival();
+  void drop_recordings();
 };
 
 // Brings the pictures of a batch to where the graph reads them.
-void GpuUpdater::State::bring(const Pictures& given) {
+void GpuUpdater::State::bring(Turn& turn, const Pictures& given) {
   if (given.tensor.is_cuda()) {
     std::copy(given.indices.begin(), given.indices.end(),
-              host_rows.mutable_data_ptr<std::int64_t>());
-    rows.copy_(host_rows, /*non_blocking=*/true);
-    at::index_select_out(pictures, given.tensor, 0, rows);
+              turn.rows.mutable_data_ptr<std::int64_t>());
+    rows.copy_(turn.rows, /*non_blocking=*/true);
+    at::Tensor wide = wide_rows(pictures);
+    at::index_select_out(wide, wide_rows(given.tensor), 0, rows);
     return;
+  }
+  if (!turn.staging.defined()) {
+    turn.staging = torch::empty(pictures.sizes(),
+                                torch::TensorOptions().dtype(torch::kByte).pinned_memory(true));
   }
   const auto bytes = static_cast<std::size_t>(given.tensor.stride(0));
   const auto* from = given.tensor.const_data_ptr<std::uint8_t>();
-  auto* to = staging.mutable_data_ptr<std::uint8_t>();
+  auto* to = turn.staging.mutable_data_ptr<std::uint8_t>();
   constexpr std::int64_t kRowsATask = 16;
   const auto count = static_cast<std::int64_t>(given.indices.size());
   pool.for_each((count + kRowsATask - 1) / kRowsATask, [&](std::int64_t task) {
@@ -109,11 +166,21 @@ void GpuUpdater::State::bring(const Pictures& given) {
                   bytes);
     }
   });
-  pictures.copy_(staging, /*non_blocking=*/true);
+  pictures.copy_(turn.staging, /*non_blocking=*/true);
+}
+
+// Sees an update to its end; from then on the turn's memory is free.
+void GpuUpdater::State::finish(Turn& turn) {
+  if (turn.step < 0) return;
+  turn.done.synchronize();
+  const auto* report_values = turn.report.const_data_ptr<float>();
+  if (!lost) outcome = {turn.step, report_values[0], report_values[1]};
+  lost = lost || !std::isfinite(outcome.loss);
+  turn.step = -1;
 }
 
 // One update from what is on the device; queues work and waits for nothing.
-void GpuUpdater::State::run_once() {
+void GpuUpdater::State::update_once() {
   const ObjectiveOutput output = objective->forward(views->render(pictures));
   output.loss.backward();
   optimizer.step(rates[0], rates[1]);
@@ -121,41 +188,48 @@ void GpuUpdater::State::run_once() {
   report = torch::stack({output.loss.detach(), output.std});
 }
 
-void GpuUpdater::State::record() {
-  auto& context = at::globalContext();
-  context.setBenchmarkCuDNN(true);
-  if (type_of(config) == torch::kFloat32) context.setAllowTF32CuDNN(false);
+void GpuUpdater::State::arrival_once() {
+  arrival_features = objective->features(arrival_views->render(pictures, /*views=*/1));
+}
 
-  // Trial runs let the libraries choose their algorithms, and leave no trace in the network.
+void GpuUpdater::State::record_update() {
+  if (type_of(config) == torch::kFloat32) at::globalContext().setAllowTF32CuDNN(false);
+  // Trial runs must leave no trace in the network.
   std::vector<torch::Tensor> state = objective->parameters();
   for (const torch::Tensor& buffer : objective->buffers()) state.push_back(buffer);
   const NamedTensors momenta = optimizer.state();
   std::vector<torch::Tensor> before;
   for (const torch::Tensor& tensor : state) before.push_back(tensor.detach().clone());
-  const auto stream = c10::cuda::getStreamFromPool();
-  c10::cuda::device_synchronize();
+  try_out([this] { update_once(); });
+  features.reset();
+  report.reset();
   {
-    const c10::cuda::CUDAStreamGuard guard(stream);
-    constexpr int kTrials = 3;
-    for (int i = 0; i < kTrials; ++i) run_once();
-    c10::cuda::device_synchronize();
-    features.reset();
-    report.reset();
     const torch::NoGradGuard no_gradient;
     for (std::size_t i = 0; i < state.size(); ++i) state[i].copy_(before[i]);
-    before.clear();
-    optimizer.load_state(momenta);
-    c10::cuda::device_synchronize();
-    c10::cuda::CUDACachingAllocator::emptyCache();
   }
-  {
-    const c10::cuda::CUDAStreamGuard guard(stream);
-    graph.capture_begin();
-    run_once();
-    graph.capture_end();
-  }
+  before.clear();
+  optimizer.load_state(momenta);
   c10::cuda::device_synchronize();
-  recorded = true;
+  record(update_recording, nullptr, [this] { update_once(); });
+}
+
+void GpuUpdater::State::record_arrival() {
+  try_out([this] { arrival_once(); });
+  arrival_features.reset();
+  record(arrival_recording, &update_recording, [this] { arrival_once(); });
+}
+
+// They are made anew when next needed.
+void GpuUpdater::State::drop_recordings() {
+  c10::cuda::device_synchronize();
+  features.reset();
+  report.reset();
+  arrival_features.reset();
+  // In this order: the first may live in the memory of the second.
+  for (Recording* recording : {&arrival_recording, &update_recording}) {
+    recording->graph.reset();
+    recording->done = false;
+  }
 }
 
 bool GpuUpdater::can(const UpdaterConfig& config, at::Device device) {
@@ -166,34 +240,49 @@ GpuUpdater::GpuUpdater(const UpdaterConfig& config) : state_(std::make_unique<St
 
 GpuUpdater::~GpuUpdater() = default;
 
-Updater::Result GpuUpdater::update(const Pictures& pictures, std::int64_t step, double lr,
-                                   double predictor_lr) {
+at::Tensor GpuUpdater::update(const Pictures& pictures, std::int64_t step, double lr,
+                              double predictor_lr) {
   State& s = *state_;
-  s.bring(pictures);
+  Turn& turn = s.turns[static_cast<std::size_t>(step % 2)];
+  s.finish(turn);
+  if (s.objective->grow_to(step)) s.drop_recordings();
+  s.bring(turn, pictures);
   s.views->upload(static_cast<std::uint64_t>(step));
-  auto* rates = s.host_rates.mutable_data_ptr<float>();
+  auto* rates = turn.rates.mutable_data_ptr<float>();
   rates[0] = static_cast<float>(lr);
   rates[1] = static_cast<float>(predictor_lr);
-  s.rates.copy_(s.host_rates, /*non_blocking=*/true);
-  if (!s.recorded) s.record();
-  s.graph.replay();
-  s.host_report.copy_(s.report, /*non_blocking=*/true);
+  s.rates.copy_(turn.rates, /*non_blocking=*/true);
+  if (!s.update_recording.done) s.record_update();
+  s.update_recording.graph.replay();
+  turn.report.copy_(s.report, /*non_blocking=*/true);
+  turn.done.record(c10::cuda::getCurrentCUDAStream());
+  turn.step = step;
+  s.last = &turn;
   s.views->plan(static_cast<std::uint64_t>(step) + 1);
-  c10::cuda::getCurrentCUDAStream().synchronize();
-  const auto* report = s.host_report.const_data_ptr<float>();
-  return {.loss = report[0], .std = report[1], .features = s.features};
+  return s.features;
+}
+
+Updater::Outcome GpuUpdater::outcome() {
+  State& s = *state_;
+  // In the order in which they were begun.
+  for (Turn& turn : s.turns) {
+    if (&turn != s.last) s.finish(turn);
+  }
+  if (s.last != nullptr) s.finish(*s.last);
+  return s.outcome;
 }
 
 at::Tensor GpuUpdater::arrival_features(const Pictures& pictures, std::int64_t step) {
   State& s = *state_;
-  if (!s.arrival_views) {
-    s.arrival_views = make_views(s.config, ~s.config.seed, s.pool);
-  }
-  s.bring(pictures);
+  if (!s.arrival_views) s.arrival_views = make_views(s.config, ~s.config.seed, s.pool);
+  s.arrival.done.synchronize();  // the batch before
+  s.bring(s.arrival, pictures);
   s.arrival_views->upload(static_cast<std::uint64_t>(step));
-  const at::Tensor features = s.objective->features(s.arrival_views->render(s.pictures));
-  c10::cuda::getCurrentCUDAStream().synchronize();  // the staging memory is free again
-  return features;
+  if (!s.arrival_recording.done) s.record_arrival();
+  s.arrival_recording.graph.replay();
+  s.arrival.done.record(c10::cuda::getCurrentCUDAStream());
+  s.arrival_views->plan(static_cast<std::uint64_t>(step) + 1);
+  return s.arrival_features;
 }
 
 Objective& GpuUpdater::objective() { return *state_->objective; }

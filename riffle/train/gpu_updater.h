@@ -1,9 +1,12 @@
 // Updates on a GPU, in builds with CUDA, as one recorded graph: views, forward, backward and SGD
 // are launched in one go, with nothing to allocate and nothing for the host to decide in between.
+// So are the features of samples that arrive.
 //
 // The first update records the graph, which takes some seconds: the fastest algorithm of every
-// convolution is looked for. The pictures, what chance decides and the learning rates are data on
-// the device. While the GPU works, the host draws what chance decides for the next update.
+// convolution is looked for. So does the first one of a network that has grown. The pictures, what
+// chance decides and the learning rates are data on the device. While the GPU works on one update
+// the host prepares and queues the next, so that the GPU never waits; it waits itself when it is
+// two ahead.
 #pragma once
 
 #include <memory>
@@ -20,8 +23,9 @@ class GpuUpdater : public Updater {
   explicit GpuUpdater(const UpdaterConfig& config);
   ~GpuUpdater() override;
 
-  Result update(const Pictures& pictures, std::int64_t step, double lr,
-                double predictor_lr) override;
+  at::Tensor update(const Pictures& pictures, std::int64_t step, double lr,
+                    double predictor_lr) override;
+  Outcome outcome() override;
   at::Tensor arrival_features(const Pictures& pictures, std::int64_t step) override;
   Objective& objective() override;
   NamedTensors momenta() override;

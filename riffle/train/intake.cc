@@ -1,6 +1,9 @@
 #include "riffle/train/intake.h"
 
+#include <algorithm>
 #include <utility>
+
+#include <ATen/ATen.h>
 
 #include "riffle/image/resize.h"
 
@@ -15,8 +18,9 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-Intake::Intake(Stream& stream, std::int64_t batch, int picture_size, std::size_t ahead)
-    : stream_(stream), batch_(batch), picture_size_(picture_size), ahead_(ahead) {}
+Intake::Intake(Stream& stream, std::int64_t batch, int picture_size, std::size_t ahead,
+               at::Device device)
+    : stream_(stream), batch_(batch), picture_size_(picture_size), ahead_(ahead), upload_(device) {}
 
 Intake::~Intake() {
   stop();
@@ -88,10 +92,15 @@ std::optional<StreamBatch> Intake::read_batch() {
     if (!sample) return std::nullopt;
     batch.samples.push_back(std::move(*sample));
   }
+  const at::Tensor pictures =
+      upload_.host_memory({batch_, picture_size_, picture_size_, 3}, at::kByte);
+  auto* rows = pictures.mutable_data_ptr<std::uint8_t>();
+  const std::int64_t bytes = pictures.stride(0);
   resizing_.for_each(batch_, [&](std::int64_t i) {
     Picture& picture = batch.samples[static_cast<std::size_t>(i)].picture;
-    picture = fit_square(std::move(picture), picture_size_);
+    std::ranges::copy(fit_square(std::exchange(picture, {}), picture_size_).rgb, rows + i * bytes);
   });
+  batch.pictures = upload_.to_device(pictures);
   batch.position = stream_.position();
   batch.skipped = stream_.skipped();
   return batch;

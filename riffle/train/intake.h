@@ -1,5 +1,5 @@
 // Reads a stream ahead of the learner: a thread takes samples, brings them to the stored size and
-// hands over whole batches.
+// into the memory they will be kept in, and hands over whole batches.
 //
 // Bounded: at most `ahead` batches wait; then the reader waits too, and what the source does
 // meanwhile is the source's affair. Nothing is dropped here, so the batches are the same whatever
@@ -21,21 +21,27 @@
 #include <thread>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
+
 #include "riffle/base/thread_pool.h"
+#include "riffle/buffer/side_copy.h"
 #include "riffle/stream/stream.h"
 
 namespace riffle {
 
 struct StreamBatch {
-  std::vector<Sample> samples;                  // pictures are squares of the stored size
+  std::vector<Sample> samples;                  // without their pictures, which are in
+  at::Tensor pictures;                          // [batch, size, size, 3] uint8
   std::string position;                         // of the stream, behind the last sample
   std::map<std::string, std::int64_t> skipped;  // by the stream until then
 };
 
 class Intake {
  public:
-  // `stream` must outlive this. The thread begins with the first take.
-  Intake(Stream& stream, std::int64_t batch, int picture_size, std::size_t ahead);
+  // `stream` must outlive this. The thread begins with the first take. `device`: where the pictures
+  // of a batch go.
+  Intake(Stream& stream, std::int64_t batch, int picture_size, std::size_t ahead,
+         at::Device device = at::kCPU);
   ~Intake();
 
   // The following batch, waiting for it. Nothing when the stream ended (what is less than a batch
@@ -68,7 +74,9 @@ class Intake {
   const int picture_size_;
   const std::size_t ahead_;
 
-  ThreadPool resizing_;  // used by the thread alone
+  // Used by the thread alone.
+  ThreadPool resizing_;
+  SideCopy upload_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -1,18 +1,23 @@
 #include "riffle/train/intake.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/torch.h>
 
 #include "riffle/base/error.h"
 
 namespace riffle {
 namespace {
 
-// Gives numbered samples; waits, as a camera does, once `ready` of them were given.
+std::uint8_t shade(std::uint64_t index) { return static_cast<std::uint8_t>(10 * index + 5); }
+
+// Gives numbered samples, each of its own shade; waits, as a camera does, once `ready` of them were
+// given.
 class Camera : public Stream {
  public:
   explicit Camera(std::int64_t ready) : ready_(ready) {}
@@ -25,6 +30,7 @@ class Camera : public Stream {
     Sample sample;
     sample.picture = Picture(6, 4);
     sample.index = static_cast<std::uint64_t>(given_++);
+    std::ranges::fill(sample.picture.rgb, shade(sample.index));
     changed_.notify_all();
     return sample;
   }
@@ -80,8 +86,8 @@ TEST(Intake, HandsOverWholeBatchesOfStoredSizeWithThePositionBehindThem) {
     ASSERT_TRUE(taken);
     ASSERT_EQ(taken->samples.size(), 4u);
     EXPECT_EQ(taken->samples[0].index, static_cast<std::uint64_t>(4 * batch));
-    EXPECT_EQ(taken->samples[3].picture.width, 5);
-    EXPECT_EQ(taken->samples[3].picture.height, 5);
+    EXPECT_EQ(taken->pictures.sizes(), (at::IntArrayRef{4, 5, 5, 3}));
+    EXPECT_EQ(taken->pictures[3][4][4][2].item<int>(), shade(taken->samples[3].index));
     EXPECT_EQ(taken->position, std::to_string(4 * batch + 4));
     EXPECT_EQ(taken->skipped.at("dark"), 2 * batch + 2);
   }

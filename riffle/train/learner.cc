@@ -1,8 +1,10 @@
 #include "riffle/train/learner.h"
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <torch/torch.h>
@@ -27,6 +29,12 @@ constexpr const char* kPosition = "stream.position";
 
 // Stream batches read ahead. More would only help a source whose batches take unequal time.
 constexpr std::size_t kAhead = 3;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 BufferConfig buffer_config(const LearnerConfig& config) {
   BufferConfig buffer = config.buffer;
@@ -54,8 +62,8 @@ struct Learner::State {
                updater->objective().feature_dim(), config.seed, open_device(config.device)),
         schedule(config.train),
         position(source.position()),
-        skipped_before(source.skipped()),
-        intake(source, config.train.batch, static_cast<int>(config.stored_size()), kAhead) {}
+        intake(source, config.train.batch, static_cast<int>(config.stored_size()), kAhead,
+               buffer.picture_device()) {}
 
   const LearnerConfig config;
   Stream& stream;
@@ -69,8 +77,9 @@ struct Learner::State {
   std::int64_t samples_seen = 0;
   std::string position;  // of the stream behind the last batch taken
   std::map<std::string, std::int64_t> skipped;
-  std::map<std::string, std::int64_t> skipped_before;  // by the stream's own count, before it began
+  std::map<std::string, std::int64_t> skipped_before;  // by the stream's own count, until then
   std::atomic<bool> stopped = false;
+  LearnerTimes times;
   // Last, so that its thread ends before anything else goes.
   Intake intake;
 
@@ -103,10 +112,16 @@ Learner::~Learner() = default;
 
 void Learner::insert(StreamBatch batch) {
   State& s = *state_;
-  s.buffer.insert(batch.samples, [&](const Pictures& pictures) {
-    return s.features_on_arrival() ? s.updater->arrival_features(pictures, s.batches_taken)
-                                   : torch::Tensor();
-  });
+  const auto start = Clock::now();
+  try {
+    s.buffer.insert(batch.samples, batch.pictures, [&](const Pictures& pictures) {
+      return s.features_on_arrival() ? s.updater->arrival_features(pictures, s.batches_taken)
+                                     : torch::Tensor();
+    });
+  } catch (const Error&) {
+    outcome();  // broken features are those of a broken network, which is the better thing to say
+    throw;
+  }
   s.samples_seen += s.config.train.batch;
   ++s.batches_taken;
   s.position = std::move(batch.position);
@@ -117,6 +132,7 @@ void Learner::insert(StreamBatch batch) {
   }
   s.skipped_before = std::move(batch.skipped);
   if (s.buffer.full()) s.updates_due = s.config.updates_per_batch();
+  s.times.taking += seconds_since(start);
 }
 
 bool Learner::take_stream_batch() {
@@ -141,7 +157,7 @@ void Learner::take_due() {
   for (auto& batch : arrived) insert(std::move(batch));
 }
 
-std::optional<UpdateReport> Learner::advance() {
+std::optional<UpdateReport> Learner::advance(bool measured) {
   State& s = *state_;
   if (s.stopped) return std::nullopt;
   if (s.config.train.max_updates > 0 && s.update >= s.config.train.max_updates) return std::nullopt;
@@ -156,27 +172,46 @@ std::optional<UpdateReport> Learner::advance() {
   // to the state after it.
   if (s.updates_due == 0) return std::nullopt;  // the stream has ended
 
+  auto time = Clock::now();
+  const auto lap = [&time](double& seconds) {
+    seconds += seconds_since(std::exchange(time, Clock::now()));
+  };
   Random random(s.config.seed, Purpose("draw"), static_cast<std::uint64_t>(s.update));
   const Draw draw = s.buffer.sample(s.config.train.batch, random);
+  const Pictures pictures = s.buffer.pictures(draw.slots);
+  lap(s.times.drawing);
   UpdateReport report;
   report.lr = s.schedule.lr(s.update);
-  const auto result = s.updater->update(s.buffer.pictures(draw.slots), s.update, report.lr,
-                                        s.schedule.predictor_lr(s.update));
-  if (!std::isfinite(result.loss)) {
-    throw Error(cat("the loss of update ", s.update + 1, " is ", result.loss,
-                    "; training cannot go on. A lower --lr may help"),
-                ErrorKind::failure);
-  }
-  s.buffer.track(draw, result.features);
-
+  const auto features =
+      s.updater->update(pictures, s.update, report.lr, s.schedule.predictor_lr(s.update));
+  lap(s.times.updating);
   ++s.update;
   --s.updates_due;
   report.update = s.update;
   report.samples_seen = s.samples_seen;
-  report.loss = result.loss;
-  report.std = result.std;
   report.same_clip_pairs = s.same_clip_pairs(draw.slots);
+  // On the CPU the loss is known by now, and broken features must not enter the buffer.
+  const bool known = s.config.device == "cpu";
+  if (known) measure(report);
+  s.buffer.track(draw, features);
+  lap(s.times.tracking);
+  if (measured && !known) measure(report);
+  lap(s.times.measuring);
   return report;
+}
+
+void Learner::measure(UpdateReport& report) {
+  const auto last = outcome();
+  report.loss = last.loss;
+  report.std = last.std;
+}
+
+Updater::Outcome Learner::outcome() {
+  const auto last = state_->updater->outcome();
+  if (std::isfinite(last.loss)) return last;
+  throw Error(cat("the loss of update ", last.step + 1, " is ", last.loss,
+                  "; training cannot go on. A lower --lr may help"),
+              ErrorKind::failure);
 }
 
 void Learner::stop() {
@@ -193,8 +228,15 @@ std::int64_t Learner::samples_seen() const { return state_->samples_seen; }
 const std::map<std::string, std::int64_t>& Learner::skipped() const { return state_->skipped; }
 Intake::Waits Learner::waits() const { return state_->intake.waits(); }
 
+LearnerTimes Learner::times() const {
+  LearnerTimes times = state_->times;
+  times.waiting = state_->intake.waits().learner_s;
+  return times;
+}
+
 NamedTensors Learner::save() {
   State& s = *state_;
+  outcome();
   NamedTensors state;
   add_part(state, kNetwork, save_state(objective()));
   add_part(state, kMomentum, s.updater->momenta());

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,7 @@
 #include "riffle/stream/stream.h"
 #include "riffle/train/intake.h"
 #include "riffle/train/train_config.h"
+#include "riffle/train/updater.h"
 
 namespace riffle {
 
@@ -52,10 +54,21 @@ struct LearnerConfig {
 struct UpdateReport {
   std::int64_t update = 0;        // how many were made, this one included
   std::int64_t samples_seen = 0;  // taken from the stream so far
-  double loss = 0;
-  double std = 0;  // collapse gauge, see ObjectiveOutput
   double lr = 0;
   double same_clip_pairs = 0;  // share of the batch's pairs that come from one clip
+  // NaN until measured.
+  double loss = std::numeric_limits<double>::quiet_NaN();
+  double std = loss;  // collapse gauge, see ObjectiveOutput
+};
+
+// Where a learner's thread spent its time so far, in seconds.
+struct LearnerTimes {
+  double waiting = 0;  // for the stream
+  double taking = 0;   // batches into the buffer: storing, features on arrival, eviction
+  double drawing = 0;
+  double updating = 0;   // on a GPU: queueing updates, and waiting until it may
+  double tracking = 0;   // features back into the buffer
+  double measuring = 0;  // on a GPU: waiting for the loss
 };
 
 class Learner {
@@ -71,7 +84,13 @@ class Learner {
   // Makes one update, first taking from the stream what is due. Nothing when the stream has ended
   // or was stopped, or max_updates is reached. Throws Error when the loss is no longer finite,
   // naming the update, and what the stream throws.
-  std::optional<UpdateReport> advance();
+  //
+  // Unless its loss is asked for (`measured`), a GPU may still be at work on the update, which
+  // keeps it busy while the next one is prepared. A loss that is not finite then shows a few
+  // updates later, before anything is saved.
+  std::optional<UpdateReport> advance(bool measured = true);
+  // Fills in the loss and std of the last update.
+  void measure(UpdateReport& report);
 
   // Ends the wait for the stream; advance() gives nothing from then on. Safe from any thread.
   void stop();
@@ -85,6 +104,7 @@ class Learner {
   // What the stream could not use, by reason, until the last batch taken.
   const std::map<std::string, std::int64_t>& skipped() const;
   Intake::Waits waits() const;
+  LearnerTimes times() const;
 
   // All that a learner needs to go on as if nothing had happened, but for the buffer's pictures;
   // copies on the CPU: "network." with the names of parameters and statistics, "momentum." with
@@ -100,6 +120,7 @@ class Learner {
   bool take_stream_batch();
   void insert(StreamBatch batch);
   void take_due();
+  Updater::Outcome outcome();
 
   struct State;
   std::unique_ptr<State> state_;

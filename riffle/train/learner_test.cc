@@ -1,5 +1,7 @@
 #include "riffle/train/learner.h"
 
+#include <memory>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -150,6 +152,70 @@ TEST_P(LearnerPolicies, RestoredInAnotherLearnerGoesOnTheSame) {
     EXPECT_EQ(mine->loss, its->loss) << "after update " << until;
     EXPECT_EQ(mine->update, its->update);
     EXPECT_EQ(mine->samples_seen, its->samples_seen);
+  }
+}
+
+// Its blocks wake before updates 3, 6, 9 and 12, counted from 0.
+LearnerConfig growing() {
+  auto config = tiny(PolicyKind::minred);
+  config.model.arch = Arch::resnet18;
+  config.model.grow_every = 3;
+  config.buffer.features = FeatureTime::arrival;
+  config.train.max_updates = 14;
+  return config;
+}
+
+TEST(Learner, ABlockThatIsAddedLearnsFromItsUpdateOn) {
+  const auto stream = open_stream(kStream);
+  Learner learner(growing(), *stream);
+  const NamedTensors start = save_state(learner.objective());
+  const auto changed = [&](const std::string& block) {
+    const NamedTensors now = save_state(learner.objective());
+    bool any = false;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      if (!now[i].first.starts_with("encoder." + block)) continue;
+      any = any || !torch::equal(now[i].second, start[i].second);
+    }
+    return any;
+  };
+  while (const auto report = learner.advance()) {
+    EXPECT_TRUE(std::isfinite(report->loss));
+    EXPECT_TRUE(changed("layer4.0."));
+    EXPECT_EQ(changed("layer4.1."), report->update > 3) << report->update;
+    EXPECT_EQ(changed("layer3.1."), report->update > 6) << report->update;
+    EXPECT_EQ(changed("layer2.1."), report->update > 9) << report->update;
+    EXPECT_EQ(changed("layer1.1."), report->update > 12) << report->update;
+  }
+  EXPECT_EQ(learner.update(), 14);
+}
+
+TEST(Learner, AGrowingRunRestoredBeforeOrAfterAGrowthEndsAsTheWholeOne) {
+  const auto stream = open_stream(kStream);
+  Learner whole(growing(), *stream);
+  struct Rest {
+    std::int64_t from;
+    std::unique_ptr<Stream> stream;
+    std::unique_ptr<Learner> learner;
+  };
+  std::vector<Rest> rests;
+  for (const std::int64_t from : {2, 3, 4, 13}) {
+    while (whole.update() < from) whole.advance();
+    auto& rest = rests.emplace_back(Rest{from, open_stream(kStream), nullptr});
+    rest.learner = std::make_unique<Learner>(growing(), *rest.stream);
+    rest.learner->restore(whole.save());
+    const std::vector<Slot> live = whole.buffer().live();
+    rest.learner->buffer().put_stored(live, whole.buffer().stored(live));
+  }
+  run(whole);
+  const NamedTensors expected = whole.save();
+  for (const Rest& rest : rests) {
+    run(*rest.learner);
+    const NamedTensors state = rest.learner->save();
+    ASSERT_EQ(state.size(), expected.size());
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      EXPECT_TRUE(torch::equal(state[i].second, expected[i].second))
+          << state[i].first << " of the run from update " << rest.from;
+    }
   }
 }
 

@@ -126,10 +126,11 @@ TEST(LiveClock, MemoryStaysFlatThroughStallsAndBursts) {
   const auto passed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   std::int64_t warm = 0;
   std::int64_t most = 0;
-  while (passed() < seconds) {
+  constexpr std::int64_t kBetweenBursts = 25;
+  while (passed() < seconds || learner.update() < 3 * kBetweenBursts) {
     const auto update = learner.advance()->update;
     // A burst of far more than fits ahead, then nothing for a while.
-    if (update % 100 == 0) camera.deliver(25 * kBatch);
+    if (update % kBetweenBursts == 0) camera.deliver(8 * kBatch);
     if (warm == 0 && passed() > seconds / 4) warm = resident_bytes();
     if (warm > 0 && update % 20 == 0) most = std::max(most, resident_bytes());
   }

@@ -34,23 +34,25 @@ PlainUpdater::PlainUpdater(const UpdaterConfig& config, at::Device device)
       objective_(make_objective(config, device)),
       optimizer_(*objective_, config.train) {}
 
-Updater::Result PlainUpdater::update(const Pictures& pictures, std::int64_t step, double lr,
-                                     double predictor_lr) {
+at::Tensor PlainUpdater::update(const Pictures& pictures, std::int64_t step, double lr,
+                                double predictor_lr) {
+  objective_->grow_to(step);
   const Pictures host = in_host_memory(pictures);
   const torch::Tensor views =
       training_views_(host.tensor, host.indices, static_cast<std::uint64_t>(step));
   const auto output = objective_->forward(views.to(device_));
-  Result result{output.loss.item<double>(), output.std.item<double>(), output.features};
-  if (!std::isfinite(result.loss)) return result;
-  output.loss.backward();
-  optimizer_.step(lr, predictor_lr);
-  return result;
+  outcome_ = {step, output.loss.item<double>(), output.std.item<double>()};
+  if (std::isfinite(outcome_.loss)) {
+    output.loss.backward();
+    optimizer_.step(lr, predictor_lr);
+  }
+  return output.features;
 }
 
 at::Tensor PlainUpdater::arrival_features(const Pictures& pictures, std::int64_t step) {
   const Pictures host = in_host_memory(pictures);
   const torch::Tensor views =
-      arrival_views_(host.tensor, host.indices, static_cast<std::uint64_t>(step));
+      arrival_views_.one_view(host.tensor, host.indices, static_cast<std::uint64_t>(step));
   return objective_->features(views.to(device_));
 }
 

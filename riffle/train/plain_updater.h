@@ -12,8 +12,9 @@ class PlainUpdater : public Updater {
  public:
   PlainUpdater(const UpdaterConfig& config, at::Device device);
 
-  Result update(const Pictures& pictures, std::int64_t step, double lr,
-                double predictor_lr) override;
+  at::Tensor update(const Pictures& pictures, std::int64_t step, double lr,
+                    double predictor_lr) override;
+  Outcome outcome() override { return outcome_; }
   at::Tensor arrival_features(const Pictures& pictures, std::int64_t step) override;
   Objective& objective() override { return *objective_; }
   NamedTensors momenta() override { return optimizer_.state(); }
@@ -26,6 +27,7 @@ class PlainUpdater : public Updater {
   TwoViews arrival_views_;
   std::shared_ptr<Objective> objective_;
   Sgd optimizer_;
+  Outcome outcome_;
 };
 
 }  // namespace riffle

@@ -156,15 +156,20 @@ std::vector<ProfilePart> Profile::finish(std::int64_t updates) {
   return sorted;
 }
 
-std::string profile_table(const std::vector<ProfilePart>& parts) {
-  const auto padded = [](std::string text, std::size_t width) {
-    return std::string(text.size() < width ? width - text.size() : 0, ' ') + text;
+std::string profile_table(const std::string& heading, const std::vector<ProfilePart>& parts) {
+  const auto spaces = [](std::size_t used, std::size_t width) {
+    return std::string(used < width ? width - used : 0, ' ');
   };
-  std::string table = "part                ms/update   share   calls\n";
+  const auto line = [&](const std::string& name, const std::string& ms, const std::string& share,
+                        const std::string& calls) {
+    constexpr std::size_t kName = 22, kMs = 11, kShare = 9, kCalls = 8;
+    return name + spaces(name.size(), kName) + spaces(ms.size(), kMs) + ms +
+           spaces(share.size(), kShare) + share + spaces(calls.size(), kCalls) + calls + '\n';
+  };
+  std::string table = line(heading, "ms/update", "share", "calls");
   for (const ProfilePart& part : parts) {
-    table += part.name + std::string(part.name.size() < 18 ? 18 - part.name.size() : 0, ' ') +
-             padded(fixed(part.ms, 3), 11) + padded(fixed(100 * part.share, 1) + " %", 8) +
-             padded(cat(part.calls), 8) + '\n';
+    table += line(part.name, fixed(part.ms, 3), fixed(100 * part.share, 1) + " %",
+                  part.calls > 0 ? cat(part.calls) : std::string());
   }
   return table;
 }

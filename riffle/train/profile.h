@@ -18,7 +18,7 @@ struct ProfilePart {
   std::string name;
   double ms = 0;  // an update
   double share = 0;
-  std::int64_t calls = 0;          // kernels or operations an update
+  std::int64_t calls = 0;          // kernels or operations an update; 0: not counted
   std::vector<std::string> first;  // the costliest of them, with their ms
 };
 
@@ -38,6 +38,6 @@ class Profile {
 };
 
 // As lines of text, with a heading.
-std::string profile_table(const std::vector<ProfilePart>& parts);
+std::string profile_table(const std::string& heading, const std::vector<ProfilePart>& parts);
 
 }  // namespace riffle

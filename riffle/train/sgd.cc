@@ -44,25 +44,26 @@ void Sgd::step(const torch::Tensor& lr, const torch::Tensor& predictor_lr) {
 
 template <typename Rate>
 void Sgd::update(Group& group, const Rate& lr) {
-  if (group.parameters.empty()) return;
   const torch::NoGradGuard no_gradient;
   if (group.momenta.empty()) momenta();
-  std::vector<torch::Tensor> gradients;
-  gradients.reserve(group.parameters.size());
+  std::vector<torch::Tensor> parameters, gradients, used_momenta;
   for (std::size_t i = 0; i < group.parameters.size(); ++i) {
-    const torch::Tensor& gradient = group.parameters[i].grad();
-    if (!gradient.defined()) {
+    const torch::Tensor& parameter = group.parameters[i];
+    if (!parameter.requires_grad()) continue;
+    if (!parameter.grad().defined()) {
       throw std::logic_error(cat("parameter '", group.names[i], "' has no gradient"));
     }
-    gradients.push_back(laid_out_like(group.parameters[i], gradient));
+    parameters.push_back(parameter);
+    gradients.push_back(laid_out_like(parameter, parameter.grad()));
+    // Momenta start at zero, so the first step is like the others. Without momentum the operation
+    // takes no buffers.
+    if (momentum_ != 0.0) used_momenta.push_back(group.momenta[i]);
   }
-  // Momenta start at zero, so the first step is like the others. Without momentum the operation
-  // takes no buffers.
-  const at::TensorList momenta_used = momentum_ == 0.0 ? at::TensorList() : group.momenta;
-  at::_fused_sgd_(group.parameters, gradients, momenta_used, weight_decay_, momentum_, lr,
+  if (parameters.empty()) return;
+  at::_fused_sgd_(parameters, gradients, used_momenta, weight_decay_, momentum_, lr,
                   /*dampening=*/0.0, /*nesterov=*/false, /*maximize=*/false,
                   /*is_first_step=*/false);
-  for (torch::Tensor& parameter : group.parameters) parameter.mutable_grad().reset();
+  for (torch::Tensor& parameter : parameters) parameter.mutable_grad().reset();
 }
 
 NamedTensors Sgd::momenta() {

@@ -20,7 +20,8 @@ class Sgd {
   Sgd(Objective& objective, const TrainConfig& config);
 
   // One update from the gradients that backward() left, at one learning rate for the predictor's
-  // parameters and another for the rest. Drops the gradients, so that the next backward() need not
+  // parameters and another for the rest. A parameter that does not require a gradient is left
+  // alone, and so is its momentum. Drops the gradients, so that the next backward() need not
   // add to them.
   void step(double lr, double predictor_lr);
   // The same with the rates in tensors of one float on the device, as a CUDA graph needs them.

@@ -1,5 +1,8 @@
 #include "riffle/train/sgd.h"
 
+#include <set>
+#include <string>
+
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -90,6 +93,28 @@ TEST(Sgd, AStepDropsTheGradients) {
   train(toy, sgd, 1, 0.1, 0.1);
   for (const auto& parameter : toy.parameters()) EXPECT_FALSE(parameter.grad().defined());
   EXPECT_THROW(sgd.step(0.1, 0.1), std::logic_error);
+}
+
+TEST(Sgd, AParameterThatRequiresNoGradientStaysAsItIsUntilItDoes) {
+  Toy toy(1);
+  torch::Tensor sleeper = toy.named_parameters()["conv"];
+  sleeper.requires_grad_(false);
+  const torch::Tensor before = sleeper.clone();
+  Sgd sgd(toy, config(0.9, 0.1));
+  train(toy, sgd, 3, 0.1, 0.1);
+  EXPECT_TRUE(torch::equal(sleeper, before));
+  const auto moved = [&sgd] {
+    std::set<std::string> names;
+    for (const auto& [name, momentum] : sgd.state()) {
+      if (momentum.count_nonzero().item<std::int64_t>() > 0) names.insert(name);
+    }
+    return names;
+  };
+  EXPECT_EQ(moved(), (std::set<std::string>{"linear", "predictor"}));
+  sleeper.requires_grad_(true);
+  train(toy, sgd, 1, 0.1, 0.1);
+  EXPECT_FALSE(torch::equal(sleeper, before));
+  EXPECT_EQ(moved().size(), 3u);
 }
 
 TEST(Sgd, AGradientInAnotherLayoutIsRead) {

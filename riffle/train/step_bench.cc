@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include <torch/torch.h>
@@ -71,17 +72,25 @@ void StepBench::step() {
 
 StepBenchResult StepBench::round(double seconds) {
   std::vector<double> times;
-  const double end = now() + seconds;
+  const double begin = now();
+  double last = begin;
   do {
-    const double begin = now();
     step();
-    times.push_back(now() - begin);
-  } while (now() < end);
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return {.steps = static_cast<std::int64_t>(times.size()),
-          .seconds_per_step = *middle,
-          .images_per_s = static_cast<double>(batch_) / *middle};
+    const double time = now();
+    times.push_back(time - std::exchange(last, time));
+  } while (last < begin + seconds);
+  StepBenchResult result{.steps = static_cast<std::int64_t>(times.size())};
+  if (updater_) {
+    // Steps overlap: only the time of all together means something.
+    updater_->outcome();
+    result.seconds_per_step = (now() - begin) / static_cast<double>(result.steps);
+  } else {
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    result.seconds_per_step = *middle;
+  }
+  result.images_per_s = static_cast<double>(batch_) / result.seconds_per_step;
+  return result;
 }
 
 std::int64_t gpu_peak_bytes() {

@@ -15,7 +15,7 @@ namespace riffle {
 
 struct StepBenchResult {
   std::int64_t steps = 0;
-  double seconds_per_step = 0.0;  // of the middle step
+  double seconds_per_step = 0.0;  // on the CPU of the middle step, on a GPU of all
   double images_per_s = 0.0;      // pictures, each of which gives two views
 };
 

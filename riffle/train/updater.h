@@ -31,17 +31,23 @@ struct UpdaterConfig {
 
 class Updater {
  public:
-  struct Result {
-    double loss = 0;      // when it is not finite, the network is of no use any more
-    double std = 0;       // collapse gauge, see ObjectiveOutput
-    at::Tensor features;  // [batch, feature_dim] on the device, until the next update
+  struct Outcome {
+    std::int64_t step = 0;
+    double loss = 0;
+    double std = 0;  // collapse gauge, see ObjectiveOutput
   };
 
   virtual ~Updater() = default;
 
-  // `pictures` may lie in host or device memory. `step` counts updates from 0.
-  virtual Result update(const Pictures& pictures, std::int64_t step, double lr,
-                        double predictor_lr) = 0;
+  // Makes an update; on a GPU it is only begun. `pictures` may lie in host or device memory. `step`
+  // counts updates from 0. Gives the features, [batch, feature_dim] on the device, until the next
+  // update.
+  virtual at::Tensor update(const Pictures& pictures, std::int64_t step, double lr,
+                            double predictor_lr) = 0;
+
+  // How the last update went; waits for it. Of an earlier one when its loss was not finite: from
+  // then on the network is of no use.
+  virtual Outcome outcome() = 0;
 
   // Features of samples that just arrived, in evaluation mode. `step` counts stream batches.
   virtual at::Tensor arrival_features(const Pictures& pictures, std::int64_t step) = 0;

@@ -119,9 +119,7 @@ def main():
     result = {}
     with torch.no_grad():
         result["encoded"] = network.encode(view1, False)
-        z1 = network.project(network.encode(view1, False), False)
-        z2 = network.project(network.encode(view2, False), False)
-        result["arrival"] = F.normalize(z1 + z2, dim=1)
+        result["arrival"] = F.normalize(network.project(network.encode(view1, False), False), dim=1)
     optimizer = torch.optim.SGD([w[name] for name in trained], float(lr), MOMENTUM, weight_decay=WEIGHT_DECAY)
     for step in range(int(steps)):
         optimizer.zero_grad()

@@ -1,0 +1,29 @@
+// How fast an update could be at most on this machine: what it has to compute and to move, beside
+// what the device reaches when it does nothing else.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include "riffle/model/model_config.h"
+
+namespace riffle {
+
+struct Ceilings {
+  double operations_per_s = 0;  // of a large matrix product, in the type that is trained in
+  double bytes_per_s = 0;       // read and written by a large copy
+};
+
+// Takes about a second.
+Ceilings measure_ceilings(c10::Device device);
+
+// What one picture costs: two views, forward and backward.
+struct StepCost {
+  double operations =
+      0;             // of convolutions and linear layers; a multiplication and addition are two
+  double bytes = 0;  // of activations and their gradients, each passed over as often as it must
+};
+
+// `number_bytes`: of an activation.
+StepCost step_cost(const ModelConfig& model, std::int64_t size, int number_bytes);
+
+}  // namespace riffle
