@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "apps/riffle/bench_pictures.h"
+#include "apps/riffle/bench_turns.h"
 #include "apps/riffle/commands.h"
 #include "apps/riffle/peer_process.h"
 #include <nlohmann/json.hpp>
@@ -34,11 +35,8 @@ namespace fs = std::filesystem;
 constexpr int kWidth = 500, kHeight = 375, kPictures = 24, kQuality = 90;
 constexpr int kSyntheticSize = 32;
 
-struct Options {
+struct Options : BenchTurns {
   int size = 256;
-  int rounds = 5;
-  double seconds = 1.0;
-  bool json = false;
 };
 
 // A folder of its own, gone afterwards.
@@ -202,13 +200,7 @@ void add_bench_load(CLI::App& bench) {
   command->add_option("--size", options->size, "Short side of the result, in pixels")
       ->check(CLI::Range(1, kHeight))
       ->capture_default_str();
-  command->add_option("--rounds", options->rounds, "Turns each program takes")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--seconds", options->seconds, "Length of a turn")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_flag("--json", options->json, "The result as one JSON object on standard output");
+  options->add_to(*command);
   command->footer("Example:\n  riffle bench load --rounds 9");
   command->callback([options] { run(*options); });
 }

@@ -1,15 +1,16 @@
-#include <chrono>
 #include <iostream>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "apps/riffle/bench_peers.h"
+#include "apps/riffle/bench_turns.h"
 #include "apps/riffle/commands.h"
 #include "apps/riffle/config_flags.h"
 #include <nlohmann/json.hpp>
 #include <torch/torch.h>
 
+#include "riffle/base/clock.h"
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/median.h"
@@ -19,8 +20,6 @@
 
 namespace riffle {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 const std::vector<FlagForKey> kFlags = {
     {"--stream", "stream.uri"},        {"--shape", "stream.shapes", true},
@@ -32,18 +31,11 @@ const std::vector<FlagForKey> kFlags = {
     {"--threads", "train.threads"},
 };
 
-struct Options {
-  explicit Options(CLI::App& command) : config(command, kFlags) {}
+struct Options : BenchTurns {
+  explicit Options(CLI::App& command) : config(command, kFlags) { seconds = 3.0; }
   ConfigFlags config;
-  int rounds = 5;
-  double seconds = 3.0;
   bool peers = true;
-  bool json = false;
 };
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Updates for about `seconds`, in whole stream batches; images/s.
 double turn(Learner& learner, const LearnerConfig& config, double seconds) {
@@ -119,14 +111,8 @@ void add_bench_pipeline(CLI::App& bench) {
       "Training end to end (stream, decoding, buffer, views, updates), beside the step alone and "
       "Python torch's step, which is given its views");
   const auto options = std::make_shared<Options>(*command);
-  command->add_option("--rounds", options->rounds, "Turns each program takes")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--seconds", options->seconds, "Length of a turn")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  options->add_to(*command);
   command->add_flag("!--no-peers", options->peers, "Leave Python torch out");
-  command->add_flag("--json", options->json, "The result as one JSON object on standard output");
   command->footer(
       "Example, MinRed on a stream of 32 px frames:\n"
       "  riffle bench pipeline --stream 'synthetic:?frames=64' --size 32 --stem small --capacity "

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/riffle/bench_peers.h"
+#include "apps/riffle/bench_turns.h"
 #include "apps/riffle/commands.h"
 #include <nlohmann/json.hpp>
 #include <torch/torch.h>
@@ -20,7 +21,7 @@
 namespace riffle {
 namespace {
 
-struct Options {
+struct Options : BenchTurns {
   std::string arch = "resnet18";
   std::string stem = "small";
   std::int64_t width = 64;
@@ -31,11 +32,8 @@ struct Options {
   std::int64_t batch = 64;
   std::string device = "cpu";
   int threads = 0;
-  int rounds = 5;
-  double seconds = 2.0;
   bool profile = false;
   bool peers = true;
-  bool json = false;
 
   ModelConfig model() const {
     ModelConfig config;
@@ -144,16 +142,10 @@ void add_bench_step(CLI::App& bench) {
   command->add_option("--threads", options->threads, "CPU threads; 0: one per core")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->add_option("--rounds", options->rounds, "Turns each program takes")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--seconds", options->seconds, "Length of a turn")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  options->add_to(*command);
   command->add_flag("--profile", options->profile,
                     "Instead of comparing, say where the time of an update goes");
   command->add_flag("!--no-peers", options->peers, "Leave Python torch out");
-  command->add_flag("--json", options->json, "The result as one JSON object on standard output");
   command->footer(
       "Example, the demo's model on two threads:\n"
       "  riffle bench step --arch resnet10 --stem stride2 --width 16 --projector-out 128 "

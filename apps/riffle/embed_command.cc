@@ -2,36 +2,31 @@
 #include <iostream>
 
 #include "apps/riffle/commands.h"
+#include "apps/riffle/encoder_flags.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/embedding.h"
 #include "riffle/eval/feature_file.h"
-#include "riffle/run/model_source.h"
 #include "riffle/stream/stream.h"
-#include "riffle/train/updater.h"
 
 namespace riffle {
 namespace {
 
-struct EmbedOptions {
-  std::string run;
+struct EmbedOptions : EncoderFlags {
   std::string input;
   std::string shapes;
   std::string out;
-  std::string checkpoint;
-  std::string device;
   std::int64_t samples = 0;
-  std::int64_t size = 0;
   std::int64_t batch = 256;
   bool json = false;
 };
 
 void run_embed(const EmbedOptions& options) {
-  const ModelSource source = open_model(options.run, options.checkpoint);
+  const ModelSource source = options.open();
   const int size = source.picture_size(options.size);
-  source.objective->to(open_device(options.device.empty() ? source.device : options.device));
+  source.objective->to(options.device_for(source));
   const auto stream = open_stream(options.input, options.shapes);
   FeatureFile file(options.out, source.objective->encoder_dim());
   const auto start = std::chrono::steady_clock::now();
@@ -68,8 +63,7 @@ void add_embed_command(CLI::App& app) {
   constexpr std::int64_t kMost = 1'000'000'000'000;
   CLI::App* command = app.add_subcommand("embed", "Features of any stream, into a file");
   const auto options = std::make_shared<EmbedOptions>();
-  command->add_option("RUN", options->run, "Run folder, or a safetensors file with an encoder")
-      ->required();
+  options->add_source_to(*command);
   command->add_option("--input", options->input, "The stream; labels are not needed")
       ->required()
       ->option_text("URI");
@@ -88,18 +82,10 @@ void add_embed_command(CLI::App& app) {
       ->add_option("--samples", options->samples, "At most so many; 0: all (the stream must end)")
       ->check(CLI::Range(std::int64_t{0}, kMost))
       ->option_text("N [0]");
-  command->add_option("--size", options->size, "Side of the pictures, px; that of the run without")
-      ->check(CLI::Range(1, 4096))
-      ->option_text("PX");
   command->add_option("--batch", options->batch, "Pictures encoded at once")
       ->check(CLI::Range(1, 65536))
       ->option_text("N [256]");
-  command->add_option("--device", options->device, "cpu or cuda; that of the run without")
-      ->option_text("NAME");
-  command
-      ->add_option("--checkpoint", options->checkpoint,
-                   "Checkpoint file; the latest of the run without")
-      ->option_text("FILE");
+  options->add_use_to(*command);
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(
       "Example, a short run and its features of a thousand pictures it has not seen:\n"

@@ -2,25 +2,23 @@
 #include <iostream>
 
 #include "apps/riffle/commands.h"
+#include "apps/riffle/encoder_flags.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/model/encoder_weights.h"
 #include "riffle/model/onnx.h"
-#include "riffle/run/model_source.h"
 
 namespace riffle {
 namespace {
 
-struct ExportOptions {
-  std::string run;
+struct ExportOptions : EncoderFlags {
   std::string format = "safetensors";
   std::string out;
-  std::string checkpoint;
   bool json = false;
 };
 
 void run_export(const ExportOptions& options) {
-  const ModelSource source = open_model(options.run, options.checkpoint);
+  const ModelSource source = options.open();
   const EncoderWeights weights = encoder_weights(*source.objective, source.model, source.size);
   if (options.format == "onnx") {
     write_onnx(options.out, weights);
@@ -49,18 +47,13 @@ void run_export(const ExportOptions& options) {
 void add_export_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("export", "The encoder as a file that other tools open");
   const auto options = std::make_shared<ExportOptions>();
-  command->add_option("RUN", options->run, "Run folder, or a safetensors file with an encoder")
-      ->required();
+  options->add_source_to(*command);
   command
       ->add_option("--format", options->format,
                    "safetensors (torchvision's names) or onnx (free batch size)")
       ->check(CLI::IsMember({"safetensors", "onnx"}))
       ->option_text("FORMAT [safetensors]");
   command->add_option("--out", options->out, "File to write")->required()->option_text("FILE");
-  command
-      ->add_option("--checkpoint", options->checkpoint,
-                   "Checkpoint file; the latest of the run without")
-      ->option_text("FILE");
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(
       "Example, a short run and its encoder for ONNX Runtime:\n"

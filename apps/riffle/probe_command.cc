@@ -2,30 +2,25 @@
 #include <iostream>
 
 #include "apps/riffle/commands.h"
+#include "apps/riffle/encoder_flags.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/probe.h"
-#include "riffle/run/model_source.h"
 #include "riffle/stream/stream.h"
-#include "riffle/train/updater.h"
 
 namespace riffle {
 namespace {
 
-struct ProbeCommand {
-  std::string run;
+struct ProbeCommand : EncoderFlags {
   std::string train;
   std::string train_shapes;
   std::string val;
   std::string val_shapes;
   std::string recipe = "cached";
-  std::string checkpoint;
-  std::string device;
   std::int64_t samples = 0;
-  std::int64_t size = 0;
   bool json = false;
 };
 
@@ -48,9 +43,9 @@ void print_row(const std::string& name, const ProbeResult& result) {
 
 void run_probe(const ProbeCommand& options) {
   const LinearRecipe recipe = linear_recipe(options.recipe);
-  const ModelSource source = open_model(options.run, options.checkpoint);
+  const ModelSource source = options.open();
   const auto untrained = make_simsiam(source.model, source.seed);
-  const at::Device device = open_device(options.device.empty() ? source.device : options.device);
+  const at::Device device = options.device_for(source);
   const int size = source.picture_size(options.size);
   const auto train = read_labelled(options.train, options.train_shapes, options.samples, size);
   const auto val = read_labelled(options.val, options.val_shapes, options.samples, size);
@@ -83,8 +78,7 @@ void add_probe_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("probe", "Linear and k-NN accuracy of a run's frozen encoder");
   const auto options = std::make_shared<ProbeCommand>();
-  command->add_option("RUN", options->run, "Run folder, or a safetensors file with an encoder")
-      ->required();
+  options->add_source_to(*command);
   command->add_option("--train", options->train, "Labelled stream to fit the probes on")
       ->required()
       ->option_text("URI");
@@ -103,19 +97,11 @@ void add_probe_command(CLI::App& app) {
       ->add_option("--recipe", options->recipe,
                    "How the linear probe is trained: " + recipe_names())
       ->option_text("[cached]");
-  command->add_option("--device", options->device, "cpu or cuda; that of the run without")
-      ->option_text("NAME");
-  command
-      ->add_option("--checkpoint", options->checkpoint,
-                   "Checkpoint file; the latest of the run without")
-      ->option_text("FILE");
+  options->add_use_to(*command);
   command
       ->add_option("--samples", options->samples,
                    "At most so many of each stream; 0: all (they must end)")
       ->option_text("[0]");
-  command->add_option("--size", options->size, "Side of the pictures, px; that of the run without")
-      ->check(CLI::Range(1, 4096))
-      ->option_text("PX");
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(
       "Example, on the embedded stream (two seeds, so no clip is in both):\n"

@@ -17,15 +17,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "riffle/base/clock.h"
+
 namespace riffle {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
-
-inline double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 inline std::string content(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};

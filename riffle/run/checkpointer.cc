@@ -4,14 +4,13 @@
 #include <bit>
 #include <chrono>
 
+#include "riffle/base/clock.h"
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 
 namespace riffle {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Appends that may wait for the disk; further pictures stay in the buffer until there is room.
 constexpr std::size_t kMostJobs = 4;
@@ -21,10 +20,6 @@ constexpr std::int64_t kMostBytes = 16 << 20;
 // is not asked at every batch.
 constexpr std::chrono::seconds kFirstRetry(1);
 constexpr std::chrono::seconds kLastRetry(64);
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 }  // namespace
 

@@ -1,7 +1,5 @@
 #include "riffle/run/metrics.h"
 
-#include <algorithm>
-#include <bit>
 #include <charconv>
 #include <cmath>
 
@@ -28,21 +26,16 @@ std::optional<std::int64_t> update_of(std::string_view line) {
 
 }  // namespace
 
-MetricsFile::MetricsFile(const std::filesystem::path& path, const MetricsFileOptions& options,
+MetricsFile::MetricsFile(const std::filesystem::path& path, const Thinning& options,
                          std::int64_t last_update)
     : path_(path), options_(options) {
   if (std::filesystem::exists(path)) rewrite(last_update);
   out_.emplace(path);
 }
 
-bool MetricsFile::kept(std::int64_t update, std::int64_t newest,
-                       const MetricsFileOptions& options) {
-  if (options.dense == 0) return true;
-  const std::int64_t line = update / options.every;
-  const std::int64_t age = newest / options.every - line;
-  const auto stride =
-      std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(1, age / options.dense)));
-  return static_cast<std::uint64_t>(line) % stride == 0;
+bool MetricsFile::kept(std::int64_t update, std::int64_t newest, const Thinning& options) {
+  const std::int64_t line = options.line_of(update);
+  return options.keeps(line, options.line_of(newest) - line);
 }
 
 void MetricsFile::rewrite(std::int64_t newest) {

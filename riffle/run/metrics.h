@@ -14,19 +14,15 @@
 #include <vector>
 
 #include "riffle/base/file.h"
+#include "riffle/run/thinning.h"
 
 namespace riffle {
-
-struct MetricsFileOptions {
-  std::int64_t every = 1;  // updates between two lines
-  std::int64_t dense = 0;  // lines; 0: nothing is thinned
-};
 
 class MetricsFile {
  public:
   // Appends to `path`. What is there of updates after `last_update`, and an unfinished line, is cut
   // off. Throws Error when it cannot be opened.
-  MetricsFile(const std::filesystem::path& path, const MetricsFileOptions& options,
+  MetricsFile(const std::filesystem::path& path, const Thinning& options,
               std::int64_t last_update = 0);
 
   // One line, handed to the system at once and as a whole. A value that is not finite is written as
@@ -35,14 +31,14 @@ class MetricsFile {
   void write(std::int64_t update, const std::vector<std::pair<std::string, double>>& values);
 
   // Whether the line of `update` is still there when `newest` is the newest.
-  static bool kept(std::int64_t update, std::int64_t newest, const MetricsFileOptions& options);
+  static bool kept(std::int64_t update, std::int64_t newest, const Thinning& options);
 
  private:
   void rewrite(std::int64_t newest);
   void thin(std::int64_t newest);
 
   std::filesystem::path path_;
-  MetricsFileOptions options_;
+  Thinning options_;
   std::optional<AppendFile> out_;
 };
 

@@ -55,7 +55,7 @@ TEST_F(MetricsTest, WhatCameAfterACheckpointAndHalfALineIsCutOff) {
 }
 
 TEST_F(MetricsTest, AMonthsOfLinesStayFew) {
-  const MetricsFileOptions options{10, 16};
+  const Thinning options{10, 16};
   MetricsFile file(path_, options);
   std::size_t most = 0;
   for (std::int64_t line = 1; line <= 4096; ++line) {
@@ -73,7 +73,7 @@ TEST_F(MetricsTest, AMonthsOfLinesStayFew) {
 }
 
 TEST_F(MetricsTest, AnInterruptedRunEndsWithTheSameLines) {
-  const MetricsFileOptions options{1, 8};
+  const Thinning options{1, 8};
   const auto run = [&](std::int64_t from, std::int64_t to) {
     MetricsFile file(path_, options, from);
     for (std::int64_t update = from + 1; update <= to; ++update) file.write(update, {});

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -101,8 +100,7 @@ std::string tf_record(std::string_view data) {
   return cat(length, raw(masked(crc32c(length))), data, raw(masked(crc32c(data))));
 }
 
-EventFile::EventFile(const fs::path& folder, const EventFileOptions& options,
-                     std::int64_t last_update)
+EventFile::EventFile(const fs::path& folder, const Thinning& options, std::int64_t last_update)
     : path_(new_file(folder)), options_(options), out_(path_) {
   ProtobufMessage version = begin_event();
   version.add_text(event_field::kFileVersion, kFileVersion);
@@ -122,11 +120,9 @@ EventFile::EventFile(const fs::path& folder, const EventFileOptions& options,
   }
 }
 
-bool EventFile::written(std::int64_t update, const EventFileOptions& options) {
-  if (options.dense == 0) return true;
-  const auto line = static_cast<std::uint64_t>(update / options.every);
-  const auto dense = static_cast<std::uint64_t>(options.dense);
-  return line % std::bit_floor(std::max<std::uint64_t>(1, line / dense)) == 0;
+bool EventFile::written(std::int64_t update, const Thinning& options) {
+  const std::int64_t line = options.line_of(update);
+  return options.keeps(line, /*age=*/line);
 }
 
 void EventFile::write(std::int64_t update,

@@ -17,20 +17,16 @@
 #include <vector>
 
 #include "riffle/base/file.h"
+#include "riffle/run/thinning.h"
 
 namespace riffle {
-
-struct EventFileOptions {
-  std::int64_t every = 1;  // updates between two lines
-  std::int64_t dense = 0;  // lines; 0: all are written
-};
 
 class EventFile {
  public:
   // Begins a file in `folder`, which is made; its name has the time and the process in it, so that
   // names sort by time and none is there twice. `last_update`: of the checkpoint that the run goes
   // on from. Throws Error when it cannot be made; none is left then.
-  EventFile(const std::filesystem::path& folder, const EventFileOptions& options,
+  EventFile(const std::filesystem::path& folder, const Thinning& options,
             std::int64_t last_update = 0);
 
   // One event: the values as scalars of their names. Those that are not finite are left out.
@@ -40,11 +36,11 @@ class EventFile {
   const std::filesystem::path& path() const { return path_; }
 
   // Whether the line of `update` is written.
-  static bool written(std::int64_t update, const EventFileOptions& options);
+  static bool written(std::int64_t update, const Thinning& options);
 
  private:
   std::filesystem::path path_;
-  EventFileOptions options_;
+  Thinning options_;
   AppendFile out_;
 };
 

@@ -36,7 +36,7 @@ TEST(Crc32c, IsThatOfTheStandardsExamples) {
 }
 
 TEST_F(EventFileTest, ThinsTheEventsOfALongRun) {
-  const EventFileOptions options{.every = 10, .dense = 100};
+  const Thinning options{.every = 10, .dense = 100};
   std::int64_t count = 0;
   for (std::int64_t line = 1; line <= 6400; ++line) {
     const bool written = EventFile::written(10 * line, options);

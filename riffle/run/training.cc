@@ -4,12 +4,12 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <optional>
 #include <thread>
 
+#include "riffle/base/clock.h"
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
@@ -26,18 +26,12 @@
 namespace riffle {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::array<std::string_view, 7> kResumeKeys = {
     "train.max_updates", "train.threads",   "run.max_hours",        "checkpoint.every",
     "checkpoint.keep",   "checkpoint.wait", "metrics.nearest_every"};
 
 constexpr double kFillCheckpointSeconds = 600;
 constexpr double kProgressSeconds = 0.2;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::string progress_line(const UpdateReport& report, const Config& config,
                           const ReplayBuffer& buffer, double updates_per_s) {
@@ -163,7 +157,7 @@ class Session {
     try {
       metrics_.write(report.update, line);
       if (!events_) {
-        events_.emplace(folder_.tensorboard(), EventFileOptions{metrics.every, metrics.dense},
+        events_.emplace(folder_.tensorboard(), Thinning{metrics.every, metrics.dense},
                         from_update_);
       }
       events_->write(report.update, line);

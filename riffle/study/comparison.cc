@@ -8,6 +8,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "riffle/base/clock.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/stream/stream.h"
@@ -16,14 +17,8 @@
 namespace riffle {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::int64_t kCurvePoints = 60;
 constexpr std::size_t kBufferPictures = 48;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Pictures from evenly spaced places of the buffer, in order of arrival.
 std::vector<Picture> pick_pictures(const ReplayBuffer& buffer, std::size_t count) {

@@ -5,19 +5,10 @@
 
 #include <ATen/ATen.h>
 
+#include "riffle/base/clock.h"
 #include "riffle/image/resize.h"
 
 namespace riffle {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
-
 Intake::Intake(Stream& stream, std::int64_t batch, int picture_size, std::size_t ahead,
                at::Device device)
     : stream_(stream), batch_(batch), picture_size_(picture_size), ahead_(ahead), upload_(device) {}

@@ -1,7 +1,6 @@
 #include "riffle/train/learner.h"
 
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <thread>
 #include <utility>
@@ -9,6 +8,7 @@
 
 #include <torch/torch.h>
 
+#include "riffle/base/clock.h"
 #include "riffle/base/error.h"
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
@@ -29,12 +29,6 @@ constexpr const char* kPosition = "stream.position";
 
 // Stream batches read ahead. More would only help a source whose batches take unequal time.
 constexpr std::size_t kAhead = 3;
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 BufferConfig buffer_config(const LearnerConfig& config) {
   BufferConfig buffer = config.buffer;

@@ -9,26 +9,17 @@
 
 #include "riffle/base/error.h"
 #include "riffle/stream/stream.h"
+#include "riffle/train/testing_learner.h"
 
 namespace riffle {
 namespace {
 
 LearnerConfig tiny(PolicyKind policy) {
-  LearnerConfig config;
-  config.model.arch = Arch::resnet10;
-  config.model.stem = Stem::stride2;
-  config.model.width = 4;
-  config.model.projector_hidden = 16;
-  config.model.projector_out = 16;
-  config.model.predictor_hidden = 8;
-  config.augment.size = 16;
-  config.augment.blur = 0;
+  LearnerConfig config = small_learner();
   config.buffer.policy = policy;
   config.buffer.capacity = "32";
-  config.train.batch = 8;
   config.train.updates = 3;
   config.train.max_updates = 12;
-  config.train.threads = 1;
   config.train.warm_features = 2;
   config.seed = 5;
   return config;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "riffle/base/error.h"
-#include "riffle/train/learner.h"
+#include "riffle/train/testing_learner.h"
 
 namespace riffle {
 namespace {
@@ -18,21 +18,12 @@ constexpr std::int64_t kBatch = 8;
 constexpr std::int64_t kCapacity = 64;
 
 LearnerConfig live() {
-  LearnerConfig config;
-  config.model.arch = Arch::resnet10;
-  config.model.stem = Stem::stride2;
-  config.model.width = 4;
-  config.model.projector_hidden = 16;
-  config.model.projector_out = 16;
-  config.model.predictor_hidden = 8;
-  config.augment.size = 16;
-  config.augment.blur = 0;
+  LearnerConfig config = small_learner();
   config.buffer.capacity = std::to_string(kCapacity);
   config.train.batch = kBatch;
   config.train.max_updates = 0;
   config.train.schedule = ScheduleKind::constant;
   config.train.clock = ClockKind::live;
-  config.train.threads = 1;
   return config;
 }
 

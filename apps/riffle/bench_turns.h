@@ -1,0 +1,25 @@
+// What the benchmarks that take turns with a peer have in common on the command line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace riffle {
+
+struct BenchTurns {
+  int rounds = 5;
+  double seconds = 2.0;
+  bool json = false;
+
+  // Adds --rounds, --seconds and --json, which write to this: it must outlive the command.
+  void add_to(CLI::App& command) {
+    command.add_option("--rounds", rounds, "Turns each program takes")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    command.add_option("--seconds", seconds, "Length of a turn")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    command.add_flag("--json", json, "The result as one JSON object on standard output");
+  }
+};
+
+}  // namespace riffle

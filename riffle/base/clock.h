@@ -1,0 +1,14 @@
+// The clock that durations are measured by.
+#pragma once
+
+#include <chrono>
+
+namespace riffle {
+
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace riffle
