@@ -121,7 +121,7 @@ void add_bench_step(CLI::App& bench) {
       ->check(positive)
       ->capture_default_str();
   command->add_option("--projector-hidden", options->projector_hidden, "0: the encoder's width")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
       ->capture_default_str();
   command->add_option("--projector-out", options->projector_out, "Width of the features")
       ->check(positive)
@@ -140,7 +140,7 @@ void add_bench_step(CLI::App& bench) {
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   command->add_option("--threads", options->threads, "CPU threads; 0: one per core")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   options->add_to(*command);
   command->add_flag("--profile", options->profile,
