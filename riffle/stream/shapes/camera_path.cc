@@ -7,15 +7,14 @@
 namespace riffle {
 namespace {
 
-constexpr std::int64_t kFramesBetweenPlaces = 16;
 constexpr double kNearestSide = 0.5;
 
 }  // namespace
 
-CameraPath::CameraPath(Random random, int width, int height, std::int64_t frames)
-    : width_(width), height_(height) {
+CameraPath::CameraPath(Random random, int width, int height, std::int64_t frames, std::int64_t pace)
+    : width_(width), height_(height), pace_(pace) {
   // A piece of the spline lies between four places.
-  const std::int64_t places = (frames - 1) / kFramesBetweenPlaces + 4;
+  const std::int64_t places = (frames - 1) / pace + 4;
   places_.reserve(static_cast<std::size_t>(places));
   for (std::int64_t i = 0; i < places; ++i) {
     const double across = random.uniform();
@@ -25,8 +24,8 @@ CameraPath::CameraPath(Random random, int width, int height, std::int64_t frames
 }
 
 CameraView CameraPath::at(std::int64_t frame) const {
-  const auto first = static_cast<std::size_t>(frame / kFramesBetweenPlaces);
-  const double t = static_cast<double>(frame % kFramesBetweenPlaces) / kFramesBetweenPlaces;
+  const auto first = static_cast<std::size_t>(frame / pace_);
+  const double t = static_cast<double>(frame % pace_) / static_cast<double>(pace_);
   const double rest = 1 - t;
   const std::array<double, 4> weights = {
       rest * rest * rest / 6, (3 * t * t * t - 6 * t * t + 4) / 6,

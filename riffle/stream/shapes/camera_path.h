@@ -16,11 +16,11 @@ struct CameraView {
 };
 
 // A cubic B-spline through random places, so position, speed and acceleration have no jumps. The
-// square it sees has from half to the whole of the picture's short side. How fast the camera moves
-// does not depend on the length of the clip: a longer clip sees more.
+// square it sees has from half to the whole of the picture's short side. The camera takes `pace`
+// frames from one place to the next, however long the clip is: a longer clip sees more.
 class CameraPath {
  public:
-  CameraPath(Random random, int width, int height, std::int64_t frames);
+  CameraPath(Random random, int width, int height, std::int64_t frames, std::int64_t pace);
 
   // 0 <= frame < frames.
   CameraView at(std::int64_t frame) const;
@@ -32,6 +32,7 @@ class CameraPath {
   };
 
   int width_, height_;
+  std::int64_t pace_;
   std::vector<Place> places_;
 };
 

@@ -9,8 +9,9 @@
 namespace riffle {
 namespace {
 
-CameraPath path(std::uint64_t seed, int width, int height, std::int64_t frames) {
-  return {Random(seed, Purpose("test"), 0), width, height, frames};
+CameraPath path(std::uint64_t seed, int width, int height, std::int64_t frames,
+                std::int64_t pace = 16) {
+  return {Random(seed, Purpose("test"), 0), width, height, frames, pace};
 }
 
 TEST(CameraPath, NeverSeesBeyondTheBorder) {
@@ -61,6 +62,14 @@ TEST(CameraPath, PansAndZoomsAndALongerOneSeesMore) {
   EXPECT_GT(short_range, 1);
   EXPECT_GT(long_range, 2 * short_range);
   EXPECT_GT(zoom_range, 8);
+}
+
+TEST(CameraPath, AtFourTimesThePaceTakesFourTimesAsLongForTheSameWay) {
+  const auto brisk = path(5, 64, 64, 64, 16), slow = path(5, 64, 64, 253, 64);
+  for (std::int64_t frame = 0; frame < 64; ++frame) {
+    EXPECT_DOUBLE_EQ(slow.at(4 * frame).x, brisk.at(frame).x);
+    EXPECT_DOUBLE_EQ(slow.at(4 * frame).side, brisk.at(frame).side);
+  }
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace {
 struct ClipsOptions {
   std::int64_t length = 0;
   int size = 0;
+  std::int64_t pace = 0;
   std::uint64_t seed = 0;
 };
 
@@ -78,7 +79,7 @@ class ClipsStream : public Shape {
   void enter(Sample still) {
     path_.emplace(
         Random(options_.seed, Purpose("camera path"), static_cast<std::uint64_t>(clips_ - 1)),
-        still.picture.width, still.picture.height, options_.length);
+        still.picture.width, still.picture.height, options_.length, options_.pace);
     still_ = std::move(still);
   }
 
@@ -124,6 +125,7 @@ std::unique_ptr<Stream> shape_clips(Uri& options, const StreamFactory& below) {
   ClipsOptions read;
   read.length = options.get_integer("length", 64, 1, 1 << 20);
   read.size = static_cast<int>(options.get_integer("size", 0, 0, 4096));
+  read.pace = options.get_integer("pace", 16, 1, 1 << 20);
   read.seed = static_cast<std::uint64_t>(
       options.get_integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
   options.refuse_unknown();

@@ -1,8 +1,10 @@
-// clips:length=64,size=0,seed=0 makes clips of N frames: N_seq of the paper.
+// clips:length=64,size=0,pace=16,seed=0 makes clips of N frames: N_seq of the paper.
 //
 //   length   frames a clip
 //   size     side of the frames in pixels. 0: half the short side of a still, so that no frame is
 //            enlarged; frames of a video stay as they are
+//   pace     frames the camera takes from one place of its way to the next: more is slower, and the
+//            frames of a clip are more alike
 //   seed     of the camera's way
 //
 // A still (a sample without a clip) becomes N frames along a smooth random camera path over it. Of
