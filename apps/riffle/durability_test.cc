@@ -96,12 +96,13 @@ class DurabilityTest : public testing::Test {
   }
   ~DurabilityTest() override { fs::remove_all(folder_); }
 
-  Process train(const std::string& run, const std::vector<std::string>& more = {}) const {
+  Process train(const std::string& run, const std::vector<std::string>& more = {},
+                const std::string& stream = "synthetic:?frames=8&size=16") const {
     std::vector<std::string> arguments = {"train",
                                           "--run",
                                           run,
                                           "--stream",
-                                          "synthetic:?frames=8&size=16",
+                                          stream,
                                           "--size",
                                           "16",
                                           "--arch",
@@ -219,6 +220,30 @@ TEST_F(DurabilityTest, ASignalEndsARunInGoodOrderAndNamesTheResumeCommand) {
     EXPECT_THAT(process.errors(), HasSubstr("riffle resume " + name));
     EXPECT_GT(learned(folder_ / name).size(), 0u);
   }
+}
+
+TEST_F(DurabilityTest, AStreamThatFailsEndsARunThatGoesOnToTheSameEnd) {
+  ASSERT_EQ(train("first", {"--max-updates", "1"}).ended(kDeadline), 0);
+  Process made(folder_, {"buffer", "first", "--export", "photos", "--order", "newest"});
+  ASSERT_EQ(made.ended(kDeadline), 0) << made.errors();
+  const std::vector<std::string> more = {"--shape", "loop:", "--max-updates",
+                                         "400",     "--set", "checkpoint.every=1000"};
+  auto whole = train("whole", more, "folder:photos");
+  ASSERT_EQ(whole.ended(kDeadline), 0) << whole.errors();
+  auto process = train("run", more, "folder:photos");
+  while (content(folder_ / "run/metrics.jsonl").empty()) {
+    ASSERT_FALSE(process.ended(0.001)) << process.errors();
+  }
+  fs::rename(folder_ / "photos", folder_ / "away");
+  const auto status = process.ended(kDeadline);
+  ASSERT_TRUE(status);
+  EXPECT_EQ(WEXITSTATUS(*status), 1) << process.errors();
+  EXPECT_THAT(process.errors(), HasSubstr("riffle: the folder photos is gone or empty"));
+  EXPECT_THAT(process.errors(), HasSubstr("riffle resume run"));
+  fs::rename(folder_ / "away", folder_ / "photos");
+  auto rest = resume("run");
+  ASSERT_EQ(rest.ended(kDeadline), 0) << rest.errors();
+  expect_learned_the_same(folder_ / "run", folder_ / "whole");
 }
 
 TEST_F(DurabilityTest, ASecondSignalEndsAtOnce) {

@@ -2,8 +2,8 @@
 //
 // Between two updates, keep_up() hands the pictures that changed to the thread, which appends them
 // to the picture log; so a checkpoint itself only copies weights, features and bookkeeping, and the
-// rest goes on in the background. Memory is bounded: a few stream batches of pictures, one such
-// copy and the file that is made of it.
+// rest goes on in the background. Memory is bounded: a few stream batches of pictures and one such
+// copy.
 //
 // A checkpoint that is due while the one before is still being written, or while pictures wait for
 // the disk, is made a few updates later. With `wait` (checkpoint.wait), training waits instead. It

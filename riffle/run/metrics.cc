@@ -88,7 +88,7 @@ void MetricsFile::write(std::int64_t update,
   }
   if (!out_) out_.emplace(path_);
   out_->append(line.dump() + '\n');
-  if (options_.dense > 0 && update / options_.every % options_.dense == 0) thin(update);
+  if (options_.dense > 0 && update % (options_.every * options_.dense) == 0) thin(update);
 }
 
 }  // namespace riffle

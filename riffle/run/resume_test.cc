@@ -21,7 +21,7 @@ using ResumeTest = RunTest;
 
 struct Case {
   std::string name;
-  PolicyKind policy;
+  std::string policy;
   FeatureTime features = FeatureTime::draw;
   Storage storage = Storage::raw;
 };
@@ -32,7 +32,7 @@ TEST_P(ResumeEverywhere, EndsAsIfNothingHadHappened) {
   Config config = tiny(GetParam().policy);
   config.learner.buffer.features = GetParam().features;
   config.learner.buffer.storage = GetParam().storage;
-  if (GetParam().policy == PolicyKind::none) config.learner.train.updates = 1;
+  if (GetParam().policy == "none") config.learner.train.updates = 1;
   const fs::path whole = folder_ / "whole";
   train(config, whole);
   for (const auto& checkpoint : some_checkpoints(whole, 4)) {
@@ -45,16 +45,15 @@ TEST_P(ResumeEverywhere, EndsAsIfNothingHadHappened) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, ResumeEverywhere,
-    testing::Values(Case{"none", PolicyKind::none}, Case{"fifo", PolicyKind::fifo},
-                    Case{"reservoir", PolicyKind::reservoir}, Case{"minred", PolicyKind::minred},
-                    Case{"minred_arrival", PolicyKind::minred, FeatureTime::arrival},
-                    Case{"minred_jpeg", PolicyKind::minred, FeatureTime::draw, Storage::jpeg},
-                    Case{"reservoir_jpeg", PolicyKind::reservoir, FeatureTime::draw,
-                         Storage::jpeg}),
+    testing::Values(Case{"none", "none"}, Case{"fifo", "fifo"}, Case{"reservoir", "reservoir"},
+                    Case{"minred", "minred"},
+                    Case{"minred_arrival", "minred", FeatureTime::arrival},
+                    Case{"minred_jpeg", "minred", FeatureTime::draw, Storage::jpeg},
+                    Case{"reservoir_jpeg", "reservoir", FeatureTime::draw, Storage::jpeg}),
     [](const auto& test) { return test.param.name; });
 
 TEST_F(ResumeTest, OnOtherCoresARunKeepsItsThreadsAndItsBits) {
-  Config config = tiny(PolicyKind::minred);
+  Config config = tiny("minred");
   config.learner.train.threads = 0;
   const fs::path whole = folder_ / "whole";
   train(config, whole);
@@ -76,7 +75,7 @@ TEST_F(ResumeTest, OnOtherCoresARunKeepsItsThreadsAndItsBits) {
 }
 
 TEST_F(ResumeTest, ALongerEndGoesOnFromWhereARunWasDone) {
-  Config config = tiny(PolicyKind::reservoir);
+  Config config = tiny("reservoir");
   config.learner.train.schedule = ScheduleKind::constant;
   train(config, folder_ / "whole");
   config.learner.train.max_updates = 9;
@@ -90,8 +89,22 @@ TEST_F(ResumeTest, ALongerEndGoesOnFromWhereARunWasDone) {
   EXPECT_THROW(resume(folder_ / "absent"), Error);
 }
 
+TEST_F(ResumeTest, TheEndOfARunHasALineOfMetricsAndAStopHasNone) {
+  Config config = tiny("fifo");
+  config.metrics.every = 8;
+  train(config, folder_ / "whole");
+  const auto lines = metrics_of(folder_ / "whole");
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(nlohmann::json::parse(lines.back())["update"], 20);
+
+  config.max_hours = 1e-9;
+  train(config, folder_ / "stopped");
+  resume(folder_ / "stopped", {"run.max_hours=0"});
+  expect_same(folder_ / "stopped", folder_ / "whole");
+}
+
 TEST_F(ResumeTest, ARunWithoutACheckpointBeginsAnew) {
-  train(tiny(PolicyKind::fifo), folder_ / "whole");
+  train(tiny("fifo"), folder_ / "whole");
   const fs::path killed = folder_ / "killed";
   fs::copy(folder_ / "whole", killed, fs::copy_options::recursive);
   fs::remove_all(killed / "checkpoints");
@@ -100,7 +113,7 @@ TEST_F(ResumeTest, ARunWithoutACheckpointBeginsAnew) {
 }
 
 TEST_F(ResumeTest, OnlyTheNewestCheckpointsAreKeptAndThePicturesTheyNeed) {
-  Config config = tiny(PolicyKind::fifo);
+  Config config = tiny("fifo");
   config.checkpoint.keep = 2;
   config.learner.train.max_updates = 60;
   train(config, folder_ / "run");
@@ -124,7 +137,7 @@ TEST_F(ResumeTest, OnlyTheNewestCheckpointsAreKeptAndThePicturesTheyNeed) {
 }
 
 TEST_F(ResumeTest, ADamagedCheckpointIsSetAsideForTheOneBefore) {
-  train(tiny(PolicyKind::minred), folder_ / "whole");
+  train(tiny("minred"), folder_ / "whole");
   const auto damage = [](const fs::path& path, std::int64_t from_end) {
     auto bytes = read_bytes(path);
     bytes[bytes.size() - static_cast<std::size_t>(from_end)] ^= std::byte{4};
@@ -155,7 +168,7 @@ TEST_F(ResumeTest, ADamagedCheckpointIsSetAsideForTheOneBefore) {
 }
 
 TEST_F(ResumeTest, ADamagedPictureIsNoticedToo) {
-  Config config = tiny(PolicyKind::reservoir);
+  Config config = tiny("reservoir");
   train(config, folder_ / "whole");
   const auto checkpoints = some_checkpoints(folder_ / "whole", 2);
   const fs::path killed = killed_after(folder_ / "whole", checkpoints.back());
@@ -179,7 +192,7 @@ TEST_F(ResumeTest, ADamagedPictureIsNoticedToo) {
 
 TEST_F(ResumeTest, DamagedPicturesThatAllCheckpointsShareCostOnlyThemselves) {
   for (const auto storage : {Storage::raw, Storage::jpeg}) {
-    Config config = tiny(PolicyKind::reservoir);
+    Config config = tiny("reservoir");
     config.learner.buffer.storage = storage;
     config.learner.train.max_updates = 12;
     config.learner.train.schedule = ScheduleKind::constant;
@@ -209,7 +222,7 @@ TEST_F(ResumeTest, DamagedPicturesThatAllCheckpointsShareCostOnlyThemselves) {
 }
 
 TEST_F(ResumeTest, ReadErrorsOnTheNewestCheckpointAreNoEnd) {
-  train(tiny(PolicyKind::minred), folder_ / "whole");
+  train(tiny("minred"), folder_ / "whole");
   const auto newest = some_checkpoints(folder_ / "whole", 2).front();
   const fs::path killed = killed_after(folder_ / "whole", newest);
   const std::string sick = newest + ".safetensors";
@@ -223,14 +236,14 @@ TEST_F(ResumeTest, ReadErrorsOnTheNewestCheckpointAreNoEnd) {
 }
 
 TEST_F(ResumeTest, ASecondProcessOnARunIsRefused) {
-  train(tiny(PolicyKind::fifo), folder_ / "run");
+  train(tiny("fifo"), folder_ / "run");
   const auto lock = RunFolder::lock(folder_ / "run");
   EXPECT_THAT([&] { resume(folder_ / "run"); },
               testing::ThrowsMessage<Error>(HasSubstr("in use by process")));
 }
 
 TEST_F(ResumeTest, ALossThatIsNoLongerFiniteNamesTheLastGoodCheckpoint) {
-  Config config = tiny(PolicyKind::fifo);
+  Config config = tiny("fifo");
   config.learner.train.lr = 1e30;
   EXPECT_THAT([&] { train(config, folder_ / "run"); },
               testing::ThrowsMessage<Error>(testing::AllOf(
@@ -238,7 +251,7 @@ TEST_F(ResumeTest, ALossThatIsNoLongerFiniteNamesTheLastGoodCheckpoint) {
 }
 
 TEST_F(ResumeTest, ASignalStopsInGoodOrder) {
-  Config config = tiny(PolicyKind::minred);
+  Config config = tiny("minred");
   config.learner.train.max_updates = 300;
   config.checkpoint.every = 20;
   config.checkpoint.keep = 2;
@@ -269,7 +282,7 @@ TEST_F(ResumeTest, ASignalStopsInGoodOrder) {
 }
 
 TEST_F(ResumeTest, StoppedBeforeTheFirstBatchARunGoesOnToo) {
-  Config config = tiny(PolicyKind::minred);
+  Config config = tiny("minred");
   train(config, folder_ / "whole");
   config.max_hours = 1e-12;
   EXPECT_TRUE(train(config, folder_ / "run").stopped);
@@ -278,7 +291,7 @@ TEST_F(ResumeTest, StoppedBeforeTheFirstBatchARunGoesOnToo) {
 }
 
 TEST_F(ResumeTest, TimeThatIsOverStopsARunThatCanGoOn) {
-  Config config = tiny(PolicyKind::fifo);
+  Config config = tiny("fifo");
   config.learner.train.max_updates = 0;
   config.learner.train.schedule = ScheduleKind::constant;
   config.checkpoint.every = 50;

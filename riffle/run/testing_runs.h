@@ -20,7 +20,7 @@ namespace riffle {
 
 namespace fs = std::filesystem;
 
-inline Config tiny(PolicyKind policy) {
+inline Config tiny(const std::string& policy) {
   Config config;
   config.stream = "synthetic:?frames=6&size=16&seed=1";
   auto& learner = config.learner;
@@ -71,7 +71,7 @@ inline NamedTensors state_of(const fs::path& run) {
   const auto folder = RunFolder::open(run);
   const Config config = folder.config();
   const auto checkpoint = read_checkpoint(folder, folder.checkpoint_names().back());
-  const auto stream = open_stream(config.stream);
+  const auto stream = open_stream(config.stream, config.shapes);
   Learner learner(config.learner, *stream);
   PictureLog log(folder.checkpoints(), learner.buffer().slots(), learner.buffer().stored_bytes());
   restore_checkpoint(checkpoint, learner, log);

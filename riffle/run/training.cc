@@ -71,6 +71,11 @@ class Session {
   TrainingResult run() {
     try {
       learn();
+    } catch (const StreamError& error) {
+      finish_progress();
+      // A stream that has nothing of use from the start is no failure.
+      if (learner_.batches_taken() == 0 && error.kind() == ErrorKind::bad_input) throw;
+      keep_and_fail(error);
     } catch (const Error& error) {
       finish_progress();
       checkpointer_.wait();
@@ -135,6 +140,8 @@ class Session {
     if (!last_) return;
     learner_.measure(*last_);
     result_.loss = last_->loss;
+    // A run that was only stopped goes on with the lines it would have had.
+    if (!stopped_ && last_->update % config_.metrics.every != 0) write_metrics(*last_);
     show_progress(progress_line(*last_, config_, learner_.buffer(),
                                 result_.images_per_s / config_.learner.train.batch));
   }
@@ -166,6 +173,19 @@ class Session {
         log_warning(cat("metrics could not be written (", error.what(), "); training goes on"));
       }
     }
+  }
+
+  // The stream cannot go on, but what came of it so far can be gone on with once it is repaired.
+  [[noreturn]] void keep_and_fail(const StreamError& stream_error) {
+    try {
+      finish();
+    } catch (const std::exception& error) {
+      throw Error(cat(stream_error.what(), "; ", error.what()), ErrorKind::failure);
+    }
+    throw Error(cat(stream_error.what(), "; all until update ", learner_.update(),
+                    " is kept. When the stream works again, go on: riffle resume ",
+                    folder_.path().string()),
+                ErrorKind::failure);
   }
 
   void finish() {

@@ -31,7 +31,9 @@ struct TrainingOptions {
 // that does not open, a folder that holds a run.
 //
 // While it runs, SIGINT or SIGTERM finish the update and write a checkpoint; a second one ends the
-// process at once. Throws Error when training cannot go on, naming the last good checkpoint.
+// process at once. A stream that fails on its way leaves a checkpoint too, and then throws Error
+// with the stream's words and the command that goes on. Throws Error as well when training cannot
+// go on, naming the last good checkpoint.
 TrainingResult train(Config config, const std::filesystem::path& path,
                      const TrainingOptions& options = {});
 

@@ -21,12 +21,14 @@ namespace riffle {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char* kUnreadable = "unreadable";
+
 Decoded load(const fs::path& path, const DecodeOptions& options) {
   Decoded loaded;
   std::error_code error;
   const auto size = fs::file_size(path, error);
   if (error) {
-    loaded.failure = {"unreadable", error.message()};
+    loaded.failure = {kUnreadable, error.message()};
     return loaded;
   }
   if (size > kMaxPictureBytes) {
@@ -36,9 +38,16 @@ Decoded load(const fs::path& path, const DecodeOptions& options) {
   try {
     return decode(read_bytes(path), options);
   } catch (const Error& unreadable) {
-    loaded.failure = {"unreadable", unreadable.what()};
+    loaded.failure = {kUnreadable, unreadable.what()};
   }
   return loaded;
+}
+
+// A disk that was taken away leaves its mount point behind, empty.
+bool is_gone_or_empty(const fs::path& folder) {
+  std::error_code error;
+  const bool empty = fs::is_empty(folder, error);
+  return empty || error;
 }
 
 std::int64_t read_clock(clockid_t clock) {
@@ -117,6 +126,12 @@ class FolderStream : public Stream {
       const auto path = (options_.root / item.picture.path).string();
       auto& [picture, failure] = loaded->decoded;
       const auto label = folder_below_root(item.picture.path);
+      // All that is left would be skipped, and a run would take it for the end.
+      if (failure.reason == kUnreadable && !options_.watch && is_gone_or_empty(options_.root)) {
+        throw Error(cat("the folder ", options_.root.string(), " is gone or empty (", path, ": ",
+                        failure.detail, ")"),
+                    ErrorKind::failure);
+      }
       if (item.unreadable.empty()) {
         owed_ = std::move(item.owed);
         // One that is noticed late does not bring back those that were read before it.

@@ -53,9 +53,9 @@ FolderWatch::~FolderWatch() {
 
 bool FolderWatch::add(const std::string& folder) {
   const auto path = root_ / folder;
-  const int number = ::inotify_add_watch(
-      events_, path.c_str(),
-      IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR);
+  const int number = ::inotify_add_watch(events_, path.c_str(),
+                                         IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_MOVED_FROM |
+                                             IN_DELETE | IN_MOVE_SELF | IN_ONLYDIR);
   if (number >= 0) return folders_.emplace(number, folder).second;
   if (errno == ENOENT || errno == ENOTDIR || errno == EACCES) return true;
   throw_cannot_watch(path);
@@ -97,9 +97,12 @@ std::vector<FolderChange> FolderWatch::read_changes() {
       continue;
     }
     const auto folder = folders_.find(event.wd);
-    if (folder == folders_.end()) continue;  // forgotten meanwhile
-    if ((event.mask & IN_IGNORED) != 0) {    // the folder is gone
-      folders_.erase(folder);
+    if (folder == folders_.end()) continue;                 // forgotten meanwhile
+    if ((event.mask & (IN_IGNORED | IN_MOVE_SELF)) != 0) {  // the folder is gone
+      if (folder->second.empty()) {
+        throw Error(cat("the watched folder ", root_.string(), " is gone"), ErrorKind::failure);
+      }
+      if ((event.mask & IN_IGNORED) != 0) folders_.erase(folder);
       continue;
     }
     const std::string_view name = event.len > 0 ? event.name : "";

@@ -37,7 +37,7 @@ class FolderWatch {
   bool add(const std::string& folder);
 
   // What changed since the last call, once something has or so many milliseconds have passed (-1:
-  // for ever). Nothing when stopped.
+  // for ever). Nothing when stopped. Throws Error when the root itself is gone.
   std::optional<std::vector<FolderChange>> wait(int milliseconds);
   void stop();
 

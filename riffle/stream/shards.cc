@@ -1,6 +1,7 @@
 #include "riffle/stream/shards.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -79,6 +80,7 @@ class ShardsStream : public Stream {
     if (!ahead_) start();
     while (auto opened = ahead_->take()) {
       auto& item = opened->item;
+      if (opened->decoded.failure.reason == kUnreadableShard) require_some_shard();
       place_ = item.after;
       auto key = paths_[item.shard];
       if (!item.member.empty()) key += ':' + item.member;
@@ -155,6 +157,17 @@ class ShardsStream : public Stream {
         options_.decoding.threads, kAheadBytes, [this] { return reader_->next(); },
         [this](ShardItem&& item) { return open(std::move(item)); },
         [](const Opened& opened) { return weight(opened.decoded); });
+  }
+
+  // With all of them gone, all that is left would be skipped, and a run would take it for the end.
+  void require_some_shard() const {
+    const auto is_there = [](const std::string& path) {
+      std::error_code ignored;
+      return std::filesystem::exists(path, ignored);
+    };
+    if (std::ranges::any_of(paths_, is_there)) return;
+    throw Error(cat("the ", paths_.size(), " files of shards:", options_.pattern, " are gone"),
+                ErrorKind::failure);
   }
 
   Opened open(ShardItem item) const {

@@ -32,14 +32,14 @@ struct Tar::File {
   explicit File(const std::filesystem::path& path) {
     // Not blocking: a pipe must not hold up the stream.
     descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0) throw BrokenTar("unreadable shard", std::strerror(errno));
+    if (descriptor < 0) throw BrokenTar(kUnreadableShard, std::strerror(errno));
     struct stat found {};
     const bool known = ::fstat(descriptor, &found) == 0;
     size = found.st_size;
     if (known && S_ISREG(found.st_mode) && size > 0) return;
     ::close(descriptor);
     if (known && S_ISREG(found.st_mode)) throw BrokenTar("empty shard", "0 bytes");
-    throw BrokenTar("unreadable shard", "no regular file");
+    throw BrokenTar(kUnreadableShard, "no regular file");
   }
   ~File() { ::close(descriptor); }
   File(const File&) = delete;

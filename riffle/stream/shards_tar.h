@@ -19,12 +19,14 @@ struct archive;  // libarchive's
 
 namespace riffle {
 
+constexpr const char* kUnreadableShard = "unreadable shard";
+
 // This file gives nothing more.
 class BrokenTar : public std::runtime_error {
  public:
   BrokenTar(std::string reason, const std::string& detail)
       : std::runtime_error(detail), reason_(std::move(reason)) {}
-  // "unreadable shard", "empty shard", "not a tar" or "broken shard".
+  // kUnreadableShard, "empty shard", "not a tar" or "broken shard".
   const std::string& reason() const { return reason_; }
 
  private:

@@ -1,5 +1,6 @@
 #include "riffle/stream/shards.h"
 
+#include <filesystem>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -105,6 +106,21 @@ TEST_F(Shards, APatternWithoutFilesAndUnknownOptionsAreRefused) {
   put("a.tar", MadeTar().add("1.png", solid_png(1)));
   EXPECT_THAT([&] { open("oder=name"); }, ThrowsMessage<Error>(HasSubstr("'order'")));
   EXPECT_THAT([&] { open("order=time"); }, ThrowsMessage<Error>(HasSubstr("shuffle")));
+}
+
+TEST_F(Shards, ThatAreAllGoneAreAnErrorAndNoEnd) {
+  for (int i = 0; i < 3; ++i) put(cat(i, ".tar"), MadeTar().add("1.png", solid_png(i)));
+  const auto stream = open("threads=0");
+  ASSERT_TRUE(stream->next());
+  const auto position = stream->position();
+  std::filesystem::remove(root_ / "1.tar");
+  EXPECT_EQ(stream->next()->picture.rgb.at(0), 2) << "one that is gone is skipped";
+  EXPECT_EQ(stream->skipped().at("unreadable shard"), 1);
+  stream->seek(position);
+  std::filesystem::remove(root_ / "0.tar");
+  std::filesystem::remove(root_ / "2.tar");
+  EXPECT_THAT([&] { stream->next(); }, ThrowsMessage<Error>(HasSubstr("are gone")));
+  EXPECT_EQ(stream->position(), position);
 }
 
 }  // namespace

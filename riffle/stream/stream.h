@@ -34,7 +34,7 @@ class Stream {
   virtual ~Stream() = default;
 
   // The following sample, or nothing at the end. What cannot be decoded is skipped, counted and
-  // logged, never thrown; only a source that ends without a single usable item throws Error.
+  // logged, never thrown; only a source that is gone, or ends without a usable item, throws Error.
   virtual std::optional<Sample> next() = 0;
 
   // A short text that says where the stream stands. After seek(position()) on a stream opened with

@@ -117,11 +117,11 @@ inline float tone(float value) {
   return t * t * (3.0f - 2.0f * t);
 }
 
-template <Texture texture>
-void fill(const Surface& surface, const TextureMap& map, int size, float* out) {
+// One value for each pixel of a picture, from where `map` leads from there.
+template <typename Value>
+inline void draw(const TextureMap& map, int size, float* out, Value value) {
   const float step = 2.0f / static_cast<float>(size);
   const float first = 0.5f * step - 1.0f;
-  const Surface s = surface;  // a copy nobody else can write to: the loop below must vectorise
   for (int row = 0; row < size; ++row) {
     const float y = first + step * static_cast<float>(row);
     const float u0 = map.u0 + map.uy * y + map.ux * first;
@@ -131,9 +131,16 @@ void fill(const Surface& surface, const TextureMap& map, int size, float* out) {
     float* line = out + static_cast<std::size_t>(row) * static_cast<std::size_t>(size);
     for (int column = 0; column < size; ++column) {
       const float c = static_cast<float>(column);
-      line[column] = tone(texture_value<texture>(u0 + du * c, v0 + dv * c, s));
+      line[column] = value(u0 + du * c, v0 + dv * c);
     }
   }
+}
+
+template <Texture texture>
+void fill(const Surface& surface, const TextureMap& map, int size, float* out) {
+  // A copy nobody else can write to: the loop must vectorise.
+  draw(map, size, out,
+       [s = surface](float u, float v) { return tone(texture_value<texture>(u, v, s)); });
 }
 
 void fill(const Surface& surface, const TextureMap& map, int size, float* out) {
@@ -175,21 +182,9 @@ inline float outside(float x, float y) {
 // The share of each pixel that the object covers. `map` leads from the picture to the shape.
 template <Scene::Shape shape>
 void cover(const TextureMap& map, float pixels, int size, float* out) {
-  const float step = 2.0f / static_cast<float>(size);
-  const float first = 0.5f * step - 1.0f;
-  for (int row = 0; row < size; ++row) {
-    const float y = first + step * static_cast<float>(row);
-    const float u0 = map.u0 + map.uy * y + map.ux * first;
-    const float v0 = map.v0 + map.vy * y + map.vx * first;
-    const float du = map.ux * step;
-    const float dv = map.vx * step;
-    float* line = out + static_cast<std::size_t>(row) * static_cast<std::size_t>(size);
-    for (int column = 0; column < size; ++column) {
-      const float c = static_cast<float>(column);
-      const float distance = outside<shape>(u0 + du * c, v0 + dv * c) * pixels;
-      line[column] = std::max(0.0f, std::min(1.0f, 0.5f - distance));
-    }
-  }
+  draw(map, size, out, [pixels](float u, float v) {
+    return std::max(0.0f, std::min(1.0f, 0.5f - outside<shape>(u, v) * pixels));
+  });
 }
 
 void cover(Scene::Shape shape, const TextureMap& map, float pixels, int size, float* out) {

@@ -69,6 +69,22 @@ TEST_F(VideoDamage, BadFilmsAreSkippedByReasonAndTheRestGoesOn) {
                           Pair("too large", 1), Pair("unreadable", 1)));
 }
 
+TEST_F(VideoDamage, FilmsThatAreAllGoneAreAnErrorAndNoEnd) {
+  for (const char* name : {"1.mp4", "2.mp4", "3.mp4"}) make(name, {.frames = 3});
+  const auto stream = open("*.mp4", "threads=0");
+  EXPECT_EQ(relative(*stream->next()), "1.mp4#0");
+  fs::remove(root_ / "2.mp4");
+  for (const char* key : {"1.mp4#1", "1.mp4#2", "3.mp4#0"}) {
+    EXPECT_EQ(relative(*stream->next()), key);
+  }
+  EXPECT_EQ(stream->skipped().at("unreadable"), 1) << "one that is gone is skipped";
+  const auto again = open("*.mp4", "threads=0");
+  ASSERT_TRUE(again->next());
+  fs::remove(root_ / "1.mp4");
+  fs::remove(root_ / "3.mp4");
+  EXPECT_THAT([&] { rest(*again); }, ThrowsMessage<Error>(HasSubstr("all films are gone")));
+}
+
 TEST_F(VideoDamage, APlayListInAFileLeadsToNoAddress) {
   LoopbackServer server;
   make("a.ts", {.frames = 3});

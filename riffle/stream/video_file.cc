@@ -43,7 +43,7 @@ std::unique_ptr<VideoFile> VideoFile::open(const std::string& path,
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   if (error || !std::ifstream(path)) {
-    failure = {"unreadable", error ? error.message() : "it may not be opened"};
+    failure = {kUnreadableFilm, error ? error.message() : "it may not be opened"};
     return nullptr;
   }
   if (size == 0) {

@@ -16,6 +16,8 @@
 
 namespace riffle {
 
+constexpr const char* kUnreadableFilm = "unreadable";
+
 // A frame to be found again.
 struct FrameMark {
   std::int64_t number = 0;

@@ -159,9 +159,22 @@ std::optional<VideoEvent> VideoFilms::produce() {
                                                    std::exchange(behind_, std::nullopt)));
     }
     if (reading_.empty()) return std::nullopt;
-    if (auto event = reading_.front()->take()) return event;
+    if (auto event = reading_.front()->take()) {
+      if (event->failure.reason == kUnreadableFilm) require_some_film();
+      return event;
+    }
     reading_.pop_front();
   }
+}
+
+// With all of them gone, all that is left would be skipped, and a run would take it for the end.
+void VideoFilms::require_some_film() const {
+  const auto is_there = [](const ListedVideo& film) {
+    std::error_code ignored;
+    return std::filesystem::exists(film.path, ignored);
+  };
+  if (std::ranges::any_of(films_, is_there)) return;
+  throw Error(cat(describe(), ": all films are gone"), ErrorKind::failure);
 }
 
 void VideoFilms::go_to(const std::string& text, std::uint64_t) {

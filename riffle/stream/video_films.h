@@ -42,6 +42,8 @@ class VideoFilms : public VideoSource {
  private:
   class Reading;
 
+  void require_some_film() const;
+
   const VideoFilmsOptions options_;
   const std::vector<ListedVideo> films_;
   std::size_t next_ = 0;                          // to be begun

@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "riffle/base/clock.h"
+#include "riffle/base/text.h"
 #include "riffle/image/resize.h"
 
 namespace riffle {
@@ -72,7 +73,17 @@ Intake::Waits Intake::waits() {
 }
 
 void Intake::rethrow_error() {
-  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  if (!error_) return;
+  try {
+    std::rethrow_exception(std::exchange(error_, nullptr));
+  } catch (const Error& error) {
+    throw StreamError(error.what(), error.kind());
+  } catch (const std::exception& error) {
+    // Libraries may say more than a line.
+    const std::string said = error.what();
+    throw StreamError(cat("the stream failed: ", said.substr(0, said.find('\n'))),
+                      ErrorKind::failure);
+  }
 }
 
 std::optional<StreamBatch> Intake::read_batch() {

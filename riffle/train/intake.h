@@ -23,6 +23,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "riffle/base/error.h"
 #include "riffle/base/thread_pool.h"
 #include "riffle/buffer/side_copy.h"
 #include "riffle/stream/stream.h"
@@ -36,6 +37,13 @@ struct StreamBatch {
   std::map<std::string, std::int64_t> skipped;  // by the stream until then
 };
 
+// What the stream threw, whatever it was. All that was taken before stands: who took it can save
+// what came of it, and go on from there once the cause is repaired.
+class StreamError : public Error {
+ public:
+  using Error::Error;
+};
+
 class Intake {
  public:
   // `stream` must outlive this. The thread begins with the first take. `device`: where the pictures
@@ -45,8 +53,8 @@ class Intake {
   ~Intake();
 
   // The following batch, waiting for it. Nothing when the stream ended (what is less than a batch
-  // is left out) or was stopped. What the stream threw is thrown here, once the batches before it
-  // are taken.
+  // is left out) or was stopped. Throws StreamError for what the stream threw, once the batches
+  // before it are taken.
   std::optional<StreamBatch> take();
 
   // All batches that are there now; does not wait. Throws as take() does, when none is left.

@@ -4,12 +4,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <stdexcept>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
-
-#include "riffle/base/error.h"
 
 namespace riffle {
 namespace {
@@ -25,7 +24,7 @@ class Camera : public Stream {
   std::optional<Sample> next() override {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return given_ < ready_ || stopped_ || failing_ || ended_; });
-    if (failing_) throw Error("the camera fell off");
+    if (failing_) throw std::length_error("the camera fell off\nand broke");
     if (stopped_ || (ended_ && given_ == ready_)) return std::nullopt;
     Sample sample;
     sample.picture = Picture(6, 4);
@@ -123,13 +122,14 @@ TEST(Intake, WhatTheStreamThrowsComesAfterTheBatchesBeforeIt) {
   Intake intake(camera, 2, 4, 3);
   EXPECT_TRUE(intake.take());
   camera.fail();
-  EXPECT_THROW(intake.take(), Error);
+  EXPECT_THAT([&] { intake.take(); },
+              testing::ThrowsMessage<StreamError>("the stream failed: the camera fell off"));
   EXPECT_FALSE(intake.take());
 
   Camera other(0);
   other.fail();
   Intake live(other, 2, 4, 3);
-  EXPECT_THROW(wait_for_arrivals(live), Error);
+  EXPECT_THROW(wait_for_arrivals(live), StreamError);
 }
 
 TEST(Intake, StopEndsTheWaitOfStreamAndLearner) {
