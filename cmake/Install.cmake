@@ -19,8 +19,9 @@ set_target_properties(riffle_torch PROPERTIES EXPORT_NAME torch)
 install(TARGETS riffle RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS ${room_targets} riffle_options riffle_torch EXPORT riffle
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY riffle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h"
-  PATTERN testdata EXCLUDE)
+install(CODE "set(RIFFLE_SOURCE_DIR \"${CMAKE_SOURCE_DIR}\")
+  set(RIFFLE_INCLUDE_DIR \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\")")
+install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/InstallHeaders.cmake)
 install(DIRECTORY studies DESTINATION ${CMAKE_INSTALL_DATADIR}/riffle)
 install(EXPORT riffle NAMESPACE riffle:: FILE riffle-targets.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/riffle)

@@ -44,7 +44,7 @@ void print_row(const std::string& name, const ProbeResult& result) {
 void run_probe(const ProbeCommand& options) {
   const LinearRecipe recipe = linear_recipe(options.recipe);
   const ModelSource source = options.open();
-  const auto untrained = make_simsiam(source.model, source.seed);
+  const auto untrained = make_objective(source.model, source.seed);
   const at::Device device = options.device_for(source);
   const int size = source.picture_size(options.size);
   const auto train = read_labelled(options.train, options.train_shapes, options.samples, size);

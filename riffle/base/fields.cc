@@ -1,5 +1,6 @@
 #include "riffle/base/fields.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -84,6 +85,15 @@ const Fields::Field& Fields::find(const std::string& key) const {
   std::vector<std::string> keys;
   for (const auto& field : fields_) keys.push_back(field.key);
   throw Error(unknown_name("configuration key", key, keys));
+}
+
+void Fields::add(const std::string& key, std::string& value, const std::vector<std::string>& names,
+                 const std::string& help) {
+  push({key, help, names, [&value] { return value; },
+        [&value, key, names](const std::string& text) {
+          if (std::ranges::find(names, text) == names.end()) refuse_choice(key, text, names);
+          value = text;
+        }});
 }
 
 void Fields::set(const std::string& key, const std::string& text) { find(key).set(text); }

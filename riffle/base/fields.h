@@ -43,6 +43,10 @@ class Fields {
   // A list is written as comma-separated text.
   void add(const std::string& key, std::vector<std::string>& value, const std::string& help);
 
+  // One of these names.
+  void add(const std::string& key, std::string& value, const std::vector<std::string>& names,
+           const std::string& help);
+
   // A value that is one of several names.
   template <typename Enum>
   void add(const std::string& key, Enum& value, std::vector<std::pair<std::string, Enum>> names,

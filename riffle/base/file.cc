@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -12,6 +13,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/file_faults.h"
+#include "riffle/base/new_file.h"
 #include "riffle/base/text.h"
 
 namespace riffle {
@@ -155,29 +157,22 @@ std::string read_text(const fs::path& path) {
   }
 }
 
-void write_atomically(const fs::path& path, std::span<const std::byte> content) {
-  const fs::path folder = folder_of(path);
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    throw Error(cat("cannot make folder ", folder.string(), ": ", error.message()),
-                ErrorKind::failure);
+fs::path temporary_path(const fs::path& path) {
+  return folder_of(path) / cat('.', path.filename().string(), kTemporary, ::getpid());
+}
 
-  const fs::path temporary = folder / cat('.', path.filename().string(), kTemporary, ::getpid());
-  try {
-    Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
-    file.write(content);
-    file.sync();
-    file.close();
-    if (faulty(FileFaults::decide(FileStep::rename, path)) ||
-        std::rename(temporary.c_str(), path.c_str()) != 0) {
-      fail("cannot rename to", path);
-    }
-    sync_folder(folder);
-  } catch (...) {
-    fs::remove(temporary, error);
-    throw;
+void rename_durably(const fs::path& from, const fs::path& to) {
+  if (faulty(FileFaults::decide(FileStep::rename, to)) ||
+      std::rename(from.c_str(), to.c_str()) != 0) {
+    fail("cannot rename to", to);
   }
+  sync_folder(folder_of(to));
+}
+
+void write_atomically(const fs::path& path, std::span<const std::byte> content) {
+  NewFile file(path);
+  file.append(content);
+  file.commit();
 }
 
 void write_atomically(const fs::path& path, std::string_view content) {

@@ -19,13 +19,17 @@ std::vector<std::byte> read_bytes(const std::filesystem::path& path);
 std::string read_text(const std::filesystem::path& path);
 
 // Replaces `path` in one step: a temporary file in the same folder, fsync, rename, fsync of the
-// folder. Parent folders are made. Throws Error (kind failure) and leaves the old file untouched
-// when any step fails.
+// folder. Parent folders are made. Throws Error and leaves the old file untouched when any step
+// fails. (NewFile is for what is written in parts.)
 void write_atomically(const std::filesystem::path& path, std::span<const std::byte> content);
 void write_atomically(const std::filesystem::path& path, std::string_view content);
 
-// Removes what a write_atomically that was killed left in `folder`. Nobody else may be writing
-// there.
+// Beside `path`: the name of a file that is not whole yet.
+std::filesystem::path temporary_path(const std::filesystem::path& path);
+// Renames and flushes the folder, both in one file system.
+void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
+// Removes what writers that were killed left in `folder` under such names. Nobody else may be
+// writing there.
 void remove_temporary_files(const std::filesystem::path& folder);
 
 // An open file. Moves, closes on the way out.

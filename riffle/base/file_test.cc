@@ -51,8 +51,8 @@ TEST_F(FileTest, AFailedWriteKeepsTheOldFileAndSaysWhere) {
     write_atomically(folder_ / "taken", "text");
     FAIL() << "a folder cannot be replaced by a file";
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::failure);
-    EXPECT_THAT(error.what(), testing::HasSubstr("taken"));
+    EXPECT_EQ(error.kind(), ErrorKind::bad_input);
+    EXPECT_THAT(error.what(), testing::HasSubstr("taken is a folder"));
   }
   EXPECT_TRUE(fs::is_directory(folder_ / "taken" / "inside"));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);

@@ -13,28 +13,26 @@ namespace riffle {
 namespace fs = std::filesystem;
 namespace {
 
-// The name is one that remove_temporary_files knows.
-fs::path temporary_for(const fs::path& path) {
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+fs::path make_room_for(const fs::path& path) {
+  fs::path temporary = temporary_path(path);
   std::error_code error;
-  fs::create_directories(folder, error);
+  fs::create_directories(temporary.parent_path(), error);
   if (error) {
-    throw Error(cat("cannot make folder ", folder.string(), ": ", error.message()),
+    throw Error(cat("cannot make folder ", temporary.parent_path().string(), ": ", error.message()),
                 ErrorKind::failure);
   }
-  if (fs::is_directory(path)) throw Error(cat(path.string(), " is a folder, not a file"));
-  return folder / cat('.', path.filename().string(), ".tmp-", ::getpid());
+  if (fs::is_directory(path, error)) throw Error(cat(path.string(), " is a folder, not a file"));
+  return temporary;
 }
 
 }  // namespace
 
-NewFile::NewFile(const fs::path& path) : path_(path), temporary_(temporary_for(path)) {
+NewFile::NewFile(const fs::path& path) : path_(path), temporary_(make_room_for(path)) {
   file_.emplace(temporary_, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
 }
 
 NewFile::~NewFile() {
   if (!file_) return;
-  file_.reset();
   std::error_code ignored;
   fs::remove(temporary_, ignored);
 }
@@ -53,14 +51,9 @@ void NewFile::overwrite_beginning(std::string_view content) {
 
 void NewFile::commit() {
   file_->sync();
-  std::error_code error;
-  fs::rename(temporary_, path_, error);
-  if (error) {
-    throw Error(cat("cannot rename to ", path_.string(), ": ", error.message()),
-                ErrorKind::failure);
-  }
+  file_->close();
+  rename_durably(temporary_, path_);
   file_.reset();
-  Descriptor(temporary_.parent_path(), O_RDONLY | O_DIRECTORY | O_CLOEXEC).sync();
 }
 
 }  // namespace riffle

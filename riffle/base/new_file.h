@@ -1,5 +1,5 @@
 // A file that is written in parts and appears under its name when it is whole: for results too
-// large to hold in memory. (write_atomically is for the others.)
+// large to hold in memory, or to copy. (write_atomically is for the others.)
 //
 //   NewFile file("features.npy");
 //   file.append(header_with_room);

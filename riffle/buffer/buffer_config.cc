@@ -2,15 +2,12 @@
 
 #include "riffle/base/error.h"
 #include "riffle/buffer/memory_plan.h"
+#include "riffle/buffer/policy.h"
 
 namespace riffle {
 
 void BufferConfig::describe(Fields& fields) {
-  fields.add("buffer.policy", policy,
-             {{"none", PolicyKind::none},
-              {"fifo", PolicyKind::fifo},
-              {"reservoir", PolicyKind::reservoir},
-              {"minred", PolicyKind::minred}},
+  fields.add("buffer.policy", policy, policy_names(),
              "who leaves a full buffer; none: each stream batch is used once");
   fields.add("buffer.capacity", capacity,
              "samples kept (65536), or memory for the whole buffer (8GiB, 500MB)");

@@ -8,7 +8,6 @@
 
 namespace riffle {
 
-enum class PolicyKind { none, fifo, reservoir, minred };
 enum class FeatureTime { draw, arrival };  // when a sample gets its first feature
 enum class TieRule { older, newer };       // who of the most redundant pair leaves
 enum class FeatureType { float32, float16, bfloat16 };
@@ -16,7 +15,7 @@ enum class Storage { raw, jpeg };
 enum class BufferMemory { best, host, pinned, gpu };  // best: see choose_memory (memory_plan.h)
 
 struct BufferConfig {
-  PolicyKind policy = PolicyKind::minred;
+  std::string policy = "minred";   // a name of policy.cc
   std::string capacity = "65536";  // samples, or bytes for the whole buffer: "8GiB", "500MB"
   Storage storage = Storage::raw;
   BufferMemory memory = BufferMemory::best;  // for pictures; features stay with the network
@@ -27,6 +26,9 @@ struct BufferConfig {
   double momentum = 0.5;        // share of the old feature when a sample is drawn again
   std::int64_t draw_limit = 0;  // a sample drawn more often leaves first; 0: no limit
   FeatureType feature_type = FeatureType::float16;  // why: docs/results/minred.md
+
+  bool is_none() const { return policy == "none"; }  // each stream batch is used once
+  bool is_minred() const { return policy == "minred"; }
 
   void describe(Fields& fields);
   // Throws Error naming the key whose value makes no sense, or that this build cannot serve.

@@ -47,7 +47,7 @@ MemoryPlan plan_samples(const BufferConfig& config, std::int64_t capacity, std::
   plan.pictures = slots * picture_bytes(config, picture_size);
   plan.records = slots * (sizeof(SlotInfo) + kBookkeeping);
   plan.pictures_on_device = config.memory == BufferMemory::gpu;
-  if (config.policy == PolicyKind::minred) {
+  if (config.is_minred()) {
     const std::uint64_t width = config.feature_type == FeatureType::float32 ? 4 : 2;
     plan.features = slots * static_cast<std::uint64_t>(feature_dim) * width;
     plan.index = NearestIndex::bytes(minred_index(config, capacity + batch, feature_dim, device)) -
@@ -166,7 +166,7 @@ MemoryPlan plan_memory(const BufferConfig& config, std::int64_t batch, int pictu
   const auto plan_for = [&](std::int64_t samples) {
     return plan_samples(config, samples, batch, picture_size, feature_dim, device);
   };
-  if (config.policy == PolicyKind::none) return plan_for(batch);
+  if (config.is_none()) return plan_for(batch);
   const auto asked = parse_capacity(config.capacity);
   if (asked.samples > 0) {
     if (asked.samples < batch) {

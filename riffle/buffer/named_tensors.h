@@ -8,14 +8,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
-namespace riffle {
+#include "riffle/base/named_tensors.h"
 
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+namespace riffle {
 
 const at::Tensor& find_tensor(const NamedTensors& state, std::string_view name);
 

@@ -58,7 +58,13 @@ class Policy {
   virtual void restore(const NamedTensors& state) = 0;
 };
 
-// `slots`: how many there are, numbered from 0. `device`: where features come from and are kept.
+// The names that buffer.policy takes.
+std::vector<std::string> policy_names();
+// What stands for a policy in files. Throws Error for a name that is none.
+std::int64_t number_of_policy(const std::string& name);
+
+// The policy that config.policy names. `slots`: how many there are, numbered from 0. `device`:
+// where features come from and are kept. Throws Error for a name that is none.
 std::unique_ptr<Policy> make_policy(const BufferConfig& config, std::int64_t slots,
                                     std::int64_t feature_dim, std::uint64_t seed,
                                     at::Device device);

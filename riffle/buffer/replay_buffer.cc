@@ -65,7 +65,7 @@ struct ReplayBuffer::State {
 
   // State belongs to the configuration it was saved under: what must be the same, by name.
   std::vector<std::pair<std::string, std::int64_t>> shape() const {
-    return {{"buffer.policy", static_cast<std::int64_t>(config.policy)},
+    return {{"buffer.policy", number_of_policy(config.policy)},
             {"buffer.storage", static_cast<std::int64_t>(config.storage)},
             {"buffer.capacity (samples)", capacity},
             {"batch", batch},
@@ -116,7 +116,7 @@ ReplayBuffer::ReplayBuffer(const BufferConfig& config, std::int64_t batch, int p
   s.config.memory = choose_memory(config, batch, picture_size, feature_dim, device, available);
   const auto plan = plan_memory(s.config, batch, picture_size, feature_dim, device);
   require_fits(plan, available);
-  if (config.policy == PolicyKind::minred && plan.capacity < 2 * batch) {
+  if (config.is_minred() && plan.capacity < 2 * batch) {
     log_warning(cat("a minred buffer of ", plan.capacity,
                     " samples holds fewer than two batches of ", batch,
                     ": the oldest will leave, as with fifo"));
@@ -184,7 +184,7 @@ Draw ReplayBuffer::sample(std::int64_t n, Random& random) {
   auto& s = *state_;
   if (n < 0 || n > size()) misused(cat("cannot draw ", n, " of ", size(), " samples"));
   Draw draw;
-  if (s.config.policy == PolicyKind::none) {
+  if (s.config.is_none()) {
     auto newest = s.live;
     std::ranges::sort(newest, {}, [&](Slot slot) { return info(slot).arrival; });
     draw.slots.assign(newest.end() - n, newest.end());

@@ -21,7 +21,7 @@ using testing::UnorderedElementsAre;
 constexpr int kSize = 4;
 constexpr std::int64_t kDim = 8;
 
-BufferConfig config_of(PolicyKind policy, std::int64_t capacity) {
+BufferConfig config_of(const std::string& policy, std::int64_t capacity) {
   BufferConfig config;
   config.policy = policy;
   config.capacity = std::to_string(capacity);
@@ -75,7 +75,7 @@ void expect_pictures_belong(const ReplayBuffer& buffer) {
 }
 
 TEST(ReplayBuffer, FillsThenKeepsTheNewestUnderFifo) {
-  ReplayBuffer buffer(config_of(PolicyKind::fifo, 6), 4, kSize, kDim, 1);
+  ReplayBuffer buffer(config_of("fifo", 6), 4, kSize, kDim, 1);
   buffer.insert(samples_of(0, 4));
   EXPECT_EQ(buffer.size(), 4);
   EXPECT_FALSE(buffer.full());
@@ -91,7 +91,7 @@ TEST(ReplayBuffer, FillsThenKeepsTheNewestUnderFifo) {
 }
 
 TEST(ReplayBuffer, ConventionalGivesTheNewestBatchInOrder) {
-  ReplayBuffer buffer(config_of(PolicyKind::none, 1000), 4, kSize, kDim, 1);
+  ReplayBuffer buffer(config_of("none", 1000), 4, kSize, kDim, 1);
   EXPECT_EQ(buffer.capacity(), 4);
   Random random(1, Purpose("sample"), 0);
   for (std::uint64_t first = 0; first < 40; first += 4) {
@@ -104,7 +104,7 @@ TEST(ReplayBuffer, ConventionalGivesTheNewestBatchInOrder) {
 }
 
 TEST(ReplayBuffer, DrawsAreDistinctUniformAndRepeatable) {
-  ReplayBuffer buffer(config_of(PolicyKind::fifo, 20), 20, kSize, kDim, 1);
+  ReplayBuffer buffer(config_of("fifo", 20), 20, kSize, kDim, 1);
   buffer.insert(samples_of(0, 20));
   std::vector<int> firsts(20, 0), counts(20, 0);
   constexpr int kDraws = 4000, kTaken = 5;
@@ -127,7 +127,7 @@ TEST(ReplayBuffer, DrawsAreDistinctUniformAndRepeatable) {
 }
 
 TEST(ReplayBuffer, MinRedDropsRepeatsWhenFeaturesComeOnArrival) {
-  auto config = config_of(PolicyKind::minred, 8);
+  auto config = config_of("minred", 8);
   config.features = FeatureTime::arrival;
   config.tie = TieRule::newer;
   ReplayBuffer buffer(config, 4, kSize, kDim, 1);
@@ -141,7 +141,7 @@ TEST(ReplayBuffer, MinRedDropsRepeatsWhenFeaturesComeOnArrival) {
 }
 
 TEST(ReplayBuffer, MinRedProtectsNewSamplesUntilTheyAreDrawn) {
-  ReplayBuffer buffer(config_of(PolicyKind::minred, 8), 4, kSize, kDim, 1);
+  ReplayBuffer buffer(config_of("minred", 8), 4, kSize, kDim, 1);
   buffer.insert(samples_of(0, 4));
   buffer.insert(samples_of(4, 4));
   Random random(1, Purpose("sample"), 0);
@@ -162,7 +162,7 @@ TEST(ReplayBuffer, MinRedProtectsNewSamplesUntilTheyAreDrawn) {
 }
 
 TEST(ReplayBuffer, TrackPassesOverSlotsThatHoldAnotherSampleByNow) {
-  ReplayBuffer buffer(config_of(PolicyKind::minred, 4), 2, kSize, kDim, 1);
+  ReplayBuffer buffer(config_of("minred", 4), 2, kSize, kDim, 1);
   buffer.insert(samples_of(0, 2));
   buffer.insert(samples_of(2, 2));
   Random random(1, Purpose("sample"), 0);
@@ -181,7 +181,7 @@ TEST(ReplayBuffer, TrackPassesOverSlotsThatHoldAnotherSampleByNow) {
 }
 
 TEST(ReplayBuffer, StatsTellAgesDrawsClipsAndLabels) {
-  ReplayBuffer buffer(config_of(PolicyKind::fifo, 4), 3, kSize, kDim, 1);
+  ReplayBuffer buffer(config_of("fifo", 4), 3, kSize, kDim, 1);
   EXPECT_EQ(buffer.stats().size, 0);
   buffer.insert(std::vector<Sample>{sample_of(0, 5, "a"), sample_of(1, 5, "b"), sample_of(2)});
   EXPECT_EQ(buffer.distinct_clips(), 1);
@@ -204,7 +204,7 @@ TEST(ReplayBuffer, StatsTellAgesDrawsClipsAndLabels) {
 }
 
 TEST(ReplayBuffer, MisuseIsRefusedAndChangesNothing) {
-  ReplayBuffer buffer(config_of(PolicyKind::minred, 6), 3, kSize, kDim, 1);
+  ReplayBuffer buffer(config_of("minred", 6), 3, kSize, kDim, 1);
   buffer.insert(samples_of(0, 3));
   auto large = samples_of(3, 1);
   large[0].picture = Picture(kSize, kSize + 1);
@@ -226,18 +226,18 @@ TEST(ReplayBuffer, MisuseIsRefusedAndChangesNothing) {
 }
 
 TEST(ReplayBuffer, RefusesWhatCannotWork) {
-  EXPECT_THAT([] { ReplayBuffer(config_of(PolicyKind::fifo, 3), 4, kSize, kDim, 1); },
+  EXPECT_THAT([] { ReplayBuffer(config_of("fifo", 3), 4, kSize, kDim, 1); },
               ThrowsMessage<Error>(HasSubstr("buffer.capacity")));
-  EXPECT_THAT([] { ReplayBuffer(config_of(PolicyKind::fifo, 1 << 30), 4, 1024, kDim, 1); },
+  EXPECT_THAT([] { ReplayBuffer(config_of("fifo", 1 << 30), 4, 1024, kDim, 1); },
               ThrowsMessage<Error>(HasSubstr("is available")));
-  auto config = config_of(PolicyKind::minred, 8);
+  auto config = config_of("minred", 8);
   config.momentum = 1;
   EXPECT_THAT([&] { ReplayBuffer(config, 4, kSize, kDim, 1); },
               ThrowsMessage<Error>(HasSubstr("buffer.momentum")));
 }
 
 TEST(ReplayBuffer, CapacityCanBeGivenInBytes) {
-  auto config = config_of(PolicyKind::fifo, 0);
+  auto config = config_of("fifo", 0);
   config.capacity = "100KB";
   ReplayBuffer buffer(config, 4, kSize, kDim, 1);
   EXPECT_GT(buffer.capacity(), 100);
@@ -276,7 +276,7 @@ void expect_equal(const NamedTensors& a, const NamedTensors& b) {
 }
 
 TEST(ReplayBuffer, SaysWhichSlotsGotAnotherSample) {
-  ReplayBuffer buffer(config_of(PolicyKind::fifo, 6), 4, kSize, kDim, 1);
+  ReplayBuffer buffer(config_of("fifo", 6), 4, kSize, kDim, 1);
   buffer.insert(samples_of(0, 4));
   EXPECT_THAT(indices(buffer, buffer.take_changed()), UnorderedElementsAre(0, 1, 2, 3));
   EXPECT_TRUE(buffer.take_changed().empty());
@@ -290,7 +290,7 @@ TEST(ReplayBuffer, SaysWhichSlotsGotAnotherSample) {
 
 struct Case {
   std::string name;
-  PolicyKind policy;
+  std::string policy;
   Storage storage = Storage::raw;
   std::int64_t draw_limit = 0;
   TieRule tie = TieRule::older;
@@ -367,14 +367,14 @@ TEST_P(ReplayBufferHistory, RefusesStateOfAnotherConfigurationOrWithAPartMissing
               ThrowsMessage<Error>(HasSubstr("slot 1")));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, ReplayBufferHistory,
-    testing::Values(Case{"none", PolicyKind::none}, Case{"fifo", PolicyKind::fifo},
-                    Case{"reservoir", PolicyKind::reservoir}, Case{"minred", PolicyKind::minred},
-                    Case{"minred_newer", PolicyKind::minred, Storage::raw, 0, TieRule::newer},
-                    Case{"minred_draw_limit", PolicyKind::minred, Storage::raw, 3},
-                    Case{"minred_jpeg", PolicyKind::minred, Storage::jpeg}),
-    [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, ReplayBufferHistory,
+                         testing::Values(Case{"none", "none"}, Case{"fifo", "fifo"},
+                                         Case{"reservoir", "reservoir"}, Case{"minred", "minred"},
+                                         Case{"minred_newer", "minred", Storage::raw, 0,
+                                              TieRule::newer},
+                                         Case{"minred_draw_limit", "minred", Storage::raw, 3},
+                                         Case{"minred_jpeg", "minred", Storage::jpeg}),
+                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace riffle

@@ -22,7 +22,7 @@ std::shared_ptr<Objective> tiny_model() {
   model.width = 4;
   model.projector_out = 8;
   model.predictor_hidden = 4;
-  return make_simsiam(model, 1);
+  return make_objective(model, 1);
 }
 
 class FeatureFileTest : public testing::Test {

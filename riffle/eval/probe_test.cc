@@ -52,13 +52,13 @@ class GreyStream : public Stream {
 };
 
 std::shared_ptr<Objective> small_model() {
-  return make_simsiam({.arch = Arch::resnet10,
-                       .stem = Stem::stride2,
-                       .width = 8,
-                       .projector_hidden = 16,
-                       .projector_out = 16,
-                       .predictor_hidden = 8},
-                      5);
+  return make_objective({.arch = Arch::resnet10,
+                         .stem = Stem::stride2,
+                         .width = 8,
+                         .projector_hidden = 16,
+                         .projector_out = 16,
+                         .predictor_hidden = 8},
+                        5);
 }
 
 LabelledPictures synthetic(int seed, int samples) {

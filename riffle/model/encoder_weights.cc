@@ -164,7 +164,7 @@ void load_encoder(Objective& objective, const ModelConfig& model, const EncoderW
 std::shared_ptr<Objective> make_encoder(const EncoderWeights& weights) {
   ModelConfig model = weights.model;
   model.projector_hidden = model.projector_out = model.predictor_hidden = 1;
-  auto objective = make_simsiam(model, /*seed=*/0);
+  auto objective = make_objective(model, /*seed=*/0);
   load_encoder(*objective, model, weights);
   return objective;
 }

@@ -46,7 +46,7 @@ const std::vector<Case>& cases() {
 std::shared_ptr<Objective> trained(ModelConfig model, std::uint64_t seed = 5) {
   model.projector_out = 8;
   model.predictor_hidden = 4;
-  const auto objective = make_simsiam(model, seed);
+  const auto objective = make_objective(model, seed);
   NamedTensors state = save_state(*objective);
   for (std::size_t i = 0; i < state.size(); ++i) {
     auto& [name, tensor] = state[i];
@@ -140,7 +140,7 @@ TEST_F(ExportTest, AModelStartsFromAnyFileWithTorchvisionsNames) {
   write_safetensors(folder_ / "foreign.safetensors", foreign);
   ModelConfig started = model;
   started.init = folder_ / "foreign.safetensors";
-  EXPECT_TRUE(torch::equal(make_simsiam(started, 77)->encode(pictures()),
+  EXPECT_TRUE(torch::equal(make_objective(started, 77)->encode(pictures()),
                            trained(model)->encode(pictures())));
 }
 
@@ -161,9 +161,9 @@ TEST_F(ExportTest, WeightsThatDoNotFitAreRefusedWithWhatTheyAre) {
   ModelConfig other = c.model;
   other.width = 16;
   other.init = path;
-  expect_refused([&] { make_simsiam(other, 0); }, "--arch resnet10 --stem stride2 --width 8");
+  expect_refused([&] { make_objective(other, 0); }, "--arch resnet10 --stem stride2 --width 8");
   other.init = folder_ / "absent.safetensors";
-  expect_refused([&] { make_simsiam(other, 0); }, "absent.safetensors");
+  expect_refused([&] { make_objective(other, 0); }, "absent.safetensors");
 
   write_safetensors(path, weights.tensors);
   expect_refused([&] { read_encoder(path); }, "metadata must say arch");

@@ -1,8 +1,12 @@
 #include "riffle/model/model_config.h"
 
+#include "riffle/model/objective.h"
+
 namespace riffle {
 
 void ModelConfig::describe(Fields& fields) {
+  fields.add("model.objective", objective, objective_names(),
+             "the self-supervised method: what is learned from two views");
   fields.add(
       "model.arch", arch,
       {{"resnet18", Arch::resnet18}, {"resnet50", Arch::resnet50}, {"resnet10", Arch::resnet10}},

@@ -14,6 +14,7 @@ enum class Arch { resnet18, resnet50, resnet10 };
 enum class Stem { standard, small, stride2 };
 
 struct ModelConfig {
+  std::string objective = "simsiam";  // a name of objective.cc
   Arch arch = Arch::resnet18;
   Stem stem = Stem::standard;
   std::int64_t width = 64;      // channels of the first stage

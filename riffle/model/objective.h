@@ -1,8 +1,10 @@
 // What is learned from two views. A self-supervised method is one file: an Objective that owns its
-// encoder and heads.
+// encoder, registered as the module "encoder" (a ResNet), and its heads.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <torch/nn/module.h>
@@ -50,8 +52,12 @@ class Objective : public torch::nn::Module {
   virtual std::vector<torch::Tensor> predictor_parameters() = 0;
 };
 
-// SimSiam on a ResNet, initialised from `seed` alone, but for the encoder where config.init names a
-// file. Throws Error when that cannot be used.
-std::shared_ptr<Objective> make_simsiam(const ModelConfig& config, std::uint64_t seed);
+// The names that model.objective takes.
+std::vector<std::string> objective_names();
+
+// The objective that config.objective names, initialised from `seed` alone, but for the encoder
+// where config.init names a file. Throws Error when that cannot be used, and for a name that is
+// none.
+std::shared_ptr<Objective> make_objective(const ModelConfig& config, std::uint64_t seed);
 
 }  // namespace riffle

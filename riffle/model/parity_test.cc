@@ -116,7 +116,7 @@ void sgd_step(std::map<std::string, torch::Tensor>& momenta, torch::nn::Module& 
 
 TEST_P(Parity, ValuesLossGradientsAndThreeUpdatesAreThoseOfAnIndependentImplementation) {
   const Case& c = GetParam();
-  const auto objective = make_simsiam(c.model, /*seed=*/3);
+  const auto objective = make_objective(c.model, /*seed=*/3);
   wake_residuals(*objective);
   const torch::Tensor view1 = random_pictures(c, 1);
   const torch::Tensor view2 = random_pictures(c, 2);

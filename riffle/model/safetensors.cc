@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -14,6 +14,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
+#include "riffle/base/new_file.h"
 #include "riffle/base/text.h"
 
 namespace riffle {
@@ -55,7 +56,7 @@ struct Entry {
 // Reads one file; every complaint names it.
 class Reader {
  public:
-  explicit Reader(const std::filesystem::path& path) : path_(path), bytes_(read_bytes(path)) {}
+  explicit Reader(const std::filesystem::path& path) : path_(path), file_(path) {}
 
   Safetensors read() {
     const Json header = parse_header();
@@ -71,9 +72,8 @@ class Reader {
     check_coverage(entries);
     for (const Entry& entry : entries) {
       torch::Tensor tensor = torch::empty(entry.shape, entry.type);
-      if (entry.end > entry.begin) {
-        std::memcpy(tensor.data_ptr(), values() + entry.begin, entry.end - entry.begin);
-      }
+      file_.read(kLengthBytes + header_length_ + entry.begin,
+                 {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()});
       result.tensors.emplace_back(entry.name, std::move(tensor));
     }
     return result;
@@ -85,18 +85,18 @@ class Reader {
     throw Error(cat(path_.string(), " is no valid safetensors file: ", words...));
   }
 
-  const std::byte* values() const { return bytes_.data() + kLengthBytes + header_length_; }
-  std::uint64_t values_size() const { return bytes_.size() - kLengthBytes - header_length_; }
+  std::uint64_t values_size() const { return file_.size() - kLengthBytes - header_length_; }
 
   Json parse_header() {
-    if (bytes_.size() < kLengthBytes) refuse("it has ", bytes_.size(), " bytes");
+    if (file_.size() < kLengthBytes) refuse("it has ", file_.size(), " bytes");
     std::uint64_t length = 0;
-    std::memcpy(&length, bytes_.data(), kLengthBytes);
-    if (length > kHeaderLimit || length > bytes_.size() - kLengthBytes) {
-      refuse("its header should have ", length, " bytes, the file has ", bytes_.size());
+    file_.read(0, std::as_writable_bytes(std::span(&length, 1)));
+    if (length > kHeaderLimit || length > file_.size() - kLengthBytes) {
+      refuse("its header should have ", length, " bytes, the file has ", file_.size());
     }
     header_length_ = length;
-    const char* text = reinterpret_cast<const char*>(bytes_.data()) + kLengthBytes;
+    std::string text(length, '\0');
+    file_.read(kLengthBytes, std::as_writable_bytes(std::span(text)));
     // The parser keeps the last of two equal keys; a file with two tensors of one name is damaged.
     std::vector<std::string> keys;
     bool repeated = false;
@@ -108,7 +108,7 @@ class Reader {
       }
       return true;
     };
-    Json header = Json::parse(text, text + length, watch, /*allow_exceptions=*/false);
+    Json header = Json::parse(text, watch, /*allow_exceptions=*/false);
     if (!header.is_object()) refuse("its header is no JSON object");
     if (repeated) refuse("two tensors have the same name");
     return header;
@@ -189,7 +189,7 @@ class Reader {
   }
 
   std::filesystem::path path_;
-  std::vector<std::byte> bytes_;
+  InputFile file_;
   std::size_t header_length_ = 0;
 };
 
@@ -212,18 +212,15 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
   std::string text = header.dump();
   text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
 
-  std::vector<std::byte> bytes(kLengthBytes + text.size() + size);
+  NewFile file(path);
   const std::uint64_t length = text.size();
-  std::memcpy(bytes.data(), &length, kLengthBytes);
-  std::memcpy(bytes.data() + kLengthBytes, text.data(), text.size());
-  std::size_t at = kLengthBytes + text.size();
+  file.append(std::as_bytes(std::span(&length, 1)));
+  file.append(text);
   for (const auto& [name, tensor] : tensors) {
     const torch::Tensor values = tensor.detach().cpu().contiguous();
-    if (values.nbytes() > 0)
-      std::memcpy(bytes.data() + at, values.const_data_ptr(), values.nbytes());
-    at += values.nbytes();
+    file.append({static_cast<const std::byte*>(values.const_data_ptr()), values.nbytes()});
   }
-  write_atomically(path, bytes);
+  file.commit();
 }
 
 Safetensors read_safetensors(const std::filesystem::path& path) { return Reader(path).read(); }

@@ -18,8 +18,9 @@ struct Safetensors {
   std::map<std::string, std::string> metadata;  // free text, as the format allows
 };
 
-// Replaces `path` in one step. Throws Error when it cannot be written, std::logic_error for a name
-// that is there twice or a type the format lacks.
+// Replaces `path` in one step. No copy is made of a tensor that lies row-major on the CPU. Throws
+// Error when it cannot be written, std::logic_error for a name that is there twice or a type the
+// format lacks.
 void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

@@ -8,7 +8,6 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
-#include "riffle/model/encoder_weights.h"
 #include "riffle/model/weight_cast.h"
 
 namespace riffle {
@@ -161,17 +160,6 @@ torch::Tensor SimSiam::features(const torch::Tensor& views) {
 torch::Tensor SimSiam::encode(const torch::Tensor& pictures) {
   const torch::NoGradGuard no_gradient;
   return encoder_->forward(pictures, {.training = false});
-}
-
-std::shared_ptr<Objective> make_simsiam(const ModelConfig& config, std::uint64_t seed) {
-  auto objective = std::make_shared<SimSiam>(config, seed);
-  if (config.init.empty()) return objective;
-  try {
-    load_encoder(*objective, config, read_encoder(config.init));
-  } catch (const Error& error) {
-    throw Error(cat("model.init=", config.init, ": ", error.what()), error.kind());
-  }
-  return objective;
 }
 
 }  // namespace riffle

@@ -36,7 +36,7 @@ bool same_state(const NamedTensors& a, const NamedTensors& b) {
 }
 
 TEST(SimSiam, GivesALossFeaturesOfUnitLengthAndTheSpread) {
-  const auto objective = make_simsiam(kSmall, 1);
+  const auto objective = make_objective(kSmall, 1);
   const ObjectiveOutput out = objective->forward(pictures(16, 0));
   EXPECT_EQ(out.loss.dim(), 0);
   EXPECT_TRUE(out.loss.requires_grad());
@@ -52,13 +52,13 @@ TEST(SimSiam, GivesALossFeaturesOfUnitLengthAndTheSpread) {
 }
 
 TEST(SimSiam, TheSpreadOfCollapsedFeaturesIsZero) {
-  const auto objective = make_simsiam(kSmall, 1);
+  const auto objective = make_objective(kSmall, 1);
   const torch::Tensor same = pictures(1, 0).expand({16, 3, 32, 32});
   EXPECT_NEAR(objective->forward(same).std.item<float>(), 0.0f, 1e-3f);
 }
 
 TEST(SimSiam, EveryParameterGetsAGradient) {
-  const auto objective = make_simsiam(kSmall, 1);
+  const auto objective = make_objective(kSmall, 1);
   objective->forward(pictures(16, 0)).loss.backward();
   for (const auto& item : objective->named_parameters()) {
     ASSERT_TRUE(item.value().grad().defined()) << item.key();
@@ -67,7 +67,7 @@ TEST(SimSiam, EveryParameterGetsAGradient) {
 }
 
 TEST(SimSiam, FeaturesAndEncodeChangeNothingAndNeedNoGradient) {
-  const auto objective = make_simsiam(kSmall, 1);
+  const auto objective = make_objective(kSmall, 1);
   const NamedTensors before = save_state(*objective);
   const torch::Tensor features = objective->features(pictures(4, 0));
   const torch::Tensor encoded = objective->encode(pictures(4, 0));
@@ -80,7 +80,7 @@ TEST(SimSiam, FeaturesAndEncodeChangeNothingAndNeedNoGradient) {
 }
 
 TEST(SimSiam, FeaturesOnArrivalDoNotDependOnTheRestOfTheBatch) {
-  const auto objective = make_simsiam(kSmall, 1);
+  const auto objective = make_objective(kSmall, 1);
   objective->forward(pictures(16, 2));  // running statistics of some data
   const torch::Tensor views = pictures(4, 0);
   const torch::Tensor all = objective->features(views);
@@ -89,7 +89,7 @@ TEST(SimSiam, FeaturesOnArrivalDoNotDependOnTheRestOfTheBatch) {
 }
 
 TEST(SimSiam, TrainingMovesRunningStatisticsOncePerView) {
-  const auto objective = make_simsiam(kSmall, 1);
+  const auto objective = make_objective(kSmall, 1);
   objective->forward(pictures(16, 0));
   for (const auto& item : objective->named_buffers()) {
     if (item.key().ends_with("num_batches_tracked")) {
@@ -99,7 +99,7 @@ TEST(SimSiam, TrainingMovesRunningStatisticsOncePerView) {
 }
 
 TEST(SimSiam, ThePredictorsParametersAreNamedAsSuch) {
-  const auto objective = make_simsiam(kSmall, 1);
+  const auto objective = make_objective(kSmall, 1);
   std::size_t named = 0;
   for (const auto& item : objective->named_parameters())
     named += item.key().starts_with("predictor.");
@@ -108,7 +108,7 @@ TEST(SimSiam, ThePredictorsParametersAreNamedAsSuch) {
 }
 
 TEST(SimSiam, LayersBeforeANormHaveNoBiasAndTheLastNormNoScale) {
-  const auto objective = make_simsiam(kSmall, 1);
+  const auto objective = make_objective(kSmall, 1);
   const auto parameters = objective->named_parameters();
   for (const char* absent : {"projector.0.bias", "projector.3.bias", "projector.6.bias",
                              "projector.7.weight", "projector.7.bias", "predictor.0.bias"}) {
@@ -119,13 +119,13 @@ TEST(SimSiam, LayersBeforeANormHaveNoBiasAndTheLastNormNoScale) {
 }
 
 TEST(SimSiam, RefusesABatchOfOneAndWidthsBelowOne) {
-  EXPECT_THROW(make_simsiam(kSmall, 1)->forward(pictures(2, 0)), Error);
+  EXPECT_THROW(make_objective(kSmall, 1)->forward(pictures(2, 0)), Error);
   ModelConfig narrow = kSmall;
   narrow.predictor_hidden = 0;
-  EXPECT_THROW(make_simsiam(narrow, 1), Error);
+  EXPECT_THROW(make_objective(narrow, 1), Error);
   narrow = kSmall;
   narrow.projector_out = -1;
-  EXPECT_THROW(make_simsiam(narrow, 1), Error);
+  EXPECT_THROW(make_objective(narrow, 1), Error);
 }
 
 ModelConfig growing_every(std::int64_t updates) {
@@ -136,7 +136,7 @@ ModelConfig growing_every(std::int64_t updates) {
 }
 
 TEST(SimSiam, GrowsByABlockEverySoManyUpdatesUntilItIsWhole) {
-  const auto objective = make_simsiam(growing_every(10), 1);
+  const auto objective = make_objective(growing_every(10), 1);
   const auto asleep = [&objective] {
     return std::ranges::count_if(objective->parameters(),
                                  [](const auto& each) { return !each.requires_grad(); });
@@ -154,14 +154,14 @@ TEST(SimSiam, GrowsByABlockEverySoManyUpdatesUntilItIsWhole) {
   EXPECT_EQ(asleep(), 0);
   EXPECT_FALSE(objective->grow_to(1'000'000));
 
-  const auto fixed = make_simsiam(growing_every(0), 1);
+  const auto fixed = make_objective(growing_every(0), 1);
   EXPECT_FALSE(fixed->grow_to(1'000'000));
 }
 
 TEST(SimSiam, WhatSleepsTakesNoPartInTrainingInAnyType) {
   for (const auto type : {torch::kFloat32, torch::kBFloat16}) {
-    const auto growing = make_simsiam(growing_every(10), 1);
-    const auto small = make_simsiam(kSmall, 1);
+    const auto growing = make_objective(growing_every(10), 1);
+    const auto small = make_objective(kSmall, 1);
     const torch::Tensor views = pictures(16, 0).to(type);
     const torch::Tensor loss = growing->forward(views).loss;
     EXPECT_TRUE(torch::equal(loss, small->forward(views).loss));
@@ -177,17 +177,17 @@ TEST(SimSiam, WhatSleepsTakesNoPartInTrainingInAnyType) {
 }
 
 TEST(SimSiam, WhoLoadsAGrownNetworkNeedNotKnowHowFarItHasGrown) {
-  const auto grown = make_simsiam(growing_every(10), 1);
+  const auto grown = make_objective(growing_every(10), 1);
   grown->grow_to(20);
   torch::optim::SGD optimizer(grown->parameters(), torch::optim::SGDOptions(0.1));
   for (int step = 0; step < 2; ++step) {
     grown->forward(pictures(16, 0)).loss.backward();
     optimizer.step();
   }
-  const auto fresh = make_simsiam(growing_every(10), 2);
+  const auto fresh = make_objective(growing_every(10), 2);
   load_state(*fresh, save_state(*grown));
   EXPECT_TRUE(torch::equal(fresh->encode(pictures(4, 1)), grown->encode(pictures(4, 1))));
-  const auto whole = make_simsiam(growing_every(0), 3);
+  const auto whole = make_objective(growing_every(0), 3);
   load_state(*whole, save_state(*grown));
   EXPECT_TRUE(torch::equal(whole->encode(pictures(4, 1)), grown->encode(pictures(4, 1))));
 }
@@ -195,7 +195,7 @@ TEST(SimSiam, WhoLoadsAGrownNetworkNeedNotKnowHowFarItHasGrown) {
 TEST(SimSiam, GrowsOnlyByBlocksThatBeginAsTheIdentity) {
   const auto expect_refused = [](const ModelConfig& config, const std::string& key) {
     try {
-      make_simsiam(config, 1);
+      make_objective(config, 1);
       ADD_FAILURE() << "should have thrown";
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), testing::HasSubstr("model.grow_every"));
@@ -212,7 +212,7 @@ TEST(SimSiam, GrowsOnlyByBlocksThatBeginAsTheIdentity) {
 }
 
 TEST(SimSiam, AFewUpdatesOnOneBatchLowerTheLoss) {
-  const auto objective = make_simsiam(kSmall, 1);
+  const auto objective = make_objective(kSmall, 1);
   const torch::Tensor view1 = pictures(16, 0);
   const torch::Tensor view2 = view1 + 0.3 * pictures(16, 1);
   torch::optim::SGD optimizer(objective->parameters(),

@@ -2,15 +2,13 @@
 #pragma once
 
 #include <string>
-#include <utility>
-#include <vector>
 
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
-namespace riffle {
+#include "riffle/base/named_tensors.h"
 
-using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
+namespace riffle {
 
 // Parameters, then buffers, in the module's order, copied to the CPU: later training does not
 // change them.

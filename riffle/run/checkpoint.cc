@@ -191,7 +191,7 @@ std::int64_t checkpoint_version(const fs::path& state) {
 }
 
 std::shared_ptr<Objective> load_objective(const Config& config) {
-  return make_simsiam(config.learner.model, config.learner.seed);
+  return make_objective(config.learner.model, config.learner.seed);
 }
 
 std::shared_ptr<Objective> load_objective(const Config& config, const fs::path& checkpoint) {

@@ -29,7 +29,7 @@ std::ptrdiff_t read_lines(const fs::path& path) {
 }
 
 TEST_F(CheckpointerTest, ThatWaitsForTheDiskHasACheckpointOfEveryUpdateDue) {
-  Config config = tiny(PolicyKind::minred);
+  Config config = tiny("minred");
   config.checkpoint.every = 2;
   {
     // Slower than the updates.
@@ -53,7 +53,7 @@ TEST_F(CheckpointerTest, ThatWaitsForTheDiskHasACheckpointOfEveryUpdateDue) {
 }
 
 TEST_F(CheckpointerTest, TrainingDoesNotWaitForACheckpointThatIsBeingWritten) {
-  Config config = tiny(PolicyKind::minred);
+  Config config = tiny("minred");
   config.checkpoint.wait = false;
   const fs::path run = folder_ / "run";
   bool went_on = false;
@@ -77,7 +77,7 @@ TEST_F(CheckpointerTest, TrainingDoesNotWaitForACheckpointThatIsBeingWritten) {
 }
 
 Config endless() {
-  Config config = tiny(PolicyKind::fifo);
+  Config config = tiny("fifo");
   config.learner.train.max_updates = 0;
   config.learner.train.schedule = ScheduleKind::constant;
   config.checkpoint.wait = false;

@@ -86,7 +86,7 @@ void ConfigBuilder::set_assignment(const std::string& assignment) {
 
 Config ConfigBuilder::build() const {
   Config config = config_;
-  if (config.learner.buffer.policy == PolicyKind::none) {
+  if (config.learner.buffer.is_none()) {
     if (given_.contains("train.updates") && config.learner.train.updates != 1) {
       throw Error(cat("without a buffer each batch is used once: --updates ",
                       config.learner.train.updates, " contradicts --buffer none"));

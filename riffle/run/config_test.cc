@@ -47,7 +47,7 @@ TEST_F(ConfigTest, AssignmentsWinOverFilesAndFilesOverDefaults) {
   const Config config = builder.build();
   EXPECT_EQ(config.learner.train.batch, 64);
   EXPECT_EQ(config.learner.train.lr, 0.1);
-  EXPECT_EQ(config.learner.buffer.policy, PolicyKind::fifo);
+  EXPECT_EQ(config.learner.buffer.policy, "fifo");
   EXPECT_EQ(config.learner.train.momentum, 0.9);
 }
 

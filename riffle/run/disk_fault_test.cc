@@ -29,7 +29,7 @@ FileFaults::Decide at_steps(FileStep which, std::function<bool(int)> fails, int 
 }
 
 TEST_F(DiskFaultTest, PassingFaultsChangeNothingInTheEnd) {
-  const Config config = tiny(PolicyKind::minred);
+  const Config config = tiny("minred");
   train(config, folder_ / "whole");
   struct Fault {
     const char* name;
@@ -64,7 +64,7 @@ TEST_F(DiskFaultTest, PassingFaultsChangeNothingInTheEnd) {
 }
 
 TEST_F(DiskFaultTest, ADiskThatStaysFullStopsCheckpointsNotTraining) {
-  Config config = tiny(PolicyKind::reservoir);
+  Config config = tiny("reservoir");
   config.learner.train.max_updates = 200;
   config.checkpoint.keep = 2;
   config.checkpoint.wait = false;
@@ -93,7 +93,7 @@ TEST_F(DiskFaultTest, ADiskThatStaysFullStopsCheckpointsNotTraining) {
 }
 
 TEST_F(DiskFaultTest, ARunGoesOnThoughTheDiskIsFullFromTheStart) {
-  const Config config = tiny(PolicyKind::minred);
+  const Config config = tiny("minred");
   train(config, folder_ / "whole");
   const fs::path run = killed_after(folder_ / "whole", "update-000000007");
   {
@@ -110,7 +110,7 @@ TEST_F(DiskFaultTest, ARunGoesOnThoughTheDiskIsFullFromTheStart) {
 }
 
 TEST_F(DiskFaultTest, MetricsThatCannotBeWrittenAreLeftOut) {
-  const Config config = tiny(PolicyKind::fifo);
+  const Config config = tiny("fifo");
   const fs::path run = folder_ / "run";
   {
     int writes = 0;

@@ -151,7 +151,7 @@ Comparison compare(const ComparisonPlan& plan) {
   finish_progress();
   if (error) std::rethrow_exception(error);
 
-  const auto untrained = make_simsiam(plan.modes.front().config.learner.model, plan.seed * 1000);
+  const auto untrained = make_objective(plan.modes.front().config.learner.model, plan.seed * 1000);
   comparison.untrained = probe(*untrained, plan.probe_train, plan.probe_val, plan.recipe);
   return comparison;
 }

@@ -180,7 +180,7 @@ RunResult StudyProbe::measure_run(const RunFolder& folder, const StudyRun& run) 
   }
   // Without a buffer, what a buffer would show is what was trained on lately.
   std::unique_ptr<RecentLabels> recent;
-  if (!groups_.empty() && run.config.learner.buffer.policy == PolicyKind::none) {
+  if (!groups_.empty() && run.config.learner.buffer.is_none()) {
     recent = std::make_unique<RecentLabels>(run.config);
   }
   for (const auto& name : evaluation_checkpoints(names, run.evaluated_every, plan_.points)) {

@@ -94,6 +94,34 @@ TEST_F(StudyRunner, AFolderWithRunsOfOtherSettingsIsRefused) {
               ThrowsMessage<Error>(HasSubstr("other settings")));
 }
 
+TEST_F(StudyRunner, AResultFromBeforeAKeyExistedCountsWhenTheKeyHasItsDefault) {
+  const Study study = tiny("smoke: {seeds: 2}", "smoke: {drop: {mode: none}}");
+  const StudyRun run = expand(study).front();
+  RunResult result;
+  result.config = config_yaml(run.config);
+  result.probe = study.probe.text();
+  const std::string line = "  objective: simsiam\n";
+  const auto at = result.config.find(line);
+  ASSERT_NE(at, std::string::npos);
+  result.config.erase(at, line.size());
+  write_result(run_folder_of(folder_ / "out", run) / "result.json", result);
+  EXPECT_TRUE(finished_result(folder_ / "out", study, run).has_value());
+}
+
+TEST_F(StudyRunner, TheStudyInTheDocumentationRunsAsWritten) {
+  const std::string page = read_text(fs::path(RIFFLE_SOURCE_DIR) / "docs/studies.md");
+  const std::string begin = "```yaml\n", end = "```\n";
+  const auto from = page.find(begin) + begin.size();
+  const std::string yaml = page.substr(from, page.find(end, from) - from);
+  write_atomically(folder_ / "momentum.yaml", yaml);
+  const Study study = load_study(folder_ / "momentum.yaml", "smoke", "");
+  const auto outcome = run_study(study, folder_ / "out");
+  for (const auto& [slug, why] : outcome.failed) ADD_FAILURE() << slug << ": " << why;
+  EXPECT_EQ(outcome.made, 6u);
+  const auto files = write_study(outcome, folder_ / "out", "command");
+  EXPECT_EQ(files.page.filename(), "momentum.html");
+}
+
 TEST_F(StudyRunner, TablesHoldMeansOverSeedsAndThePapersNumbers) {
   const Study study = tiny();
   StudyOutcome outcome{study, expand(study), {}, {}, 0};

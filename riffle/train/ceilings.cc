@@ -15,6 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kViews = 2;
+constexpr std::string_view kFirstLayer = "encoder.conv1.weight";
 
 // The activations of a layer are passed over at least so often when norms and what goes with them
 // are single passes: forward they are written, read for the statistics, read and written
@@ -42,34 +43,82 @@ double seconds_of(c10::Device device, const Work& work) {
 
 std::int64_t halved(std::int64_t size) { return (size + 1) / 2; }
 
-// The side of the maps that a layer of a ResNet gives, by torchvision's name of its weight.
-std::int64_t side_after(const std::string& name, const ModelConfig& model, std::int64_t size) {
+// The sides of the maps that a convolution reads and gives.
+struct Sides {
+  std::int64_t in, out;
+};
+
+std::int64_t stage_side(const ModelConfig& model, std::int64_t size, int stage) {
   std::int64_t side = model.stem == Stem::small ? size : halved(size);
-  if (name == "encoder.conv1.weight") return side;
   if (model.stem == Stem::standard) side = halved(side);  // the pooling
-  constexpr std::string_view kStage = "encoder.layer";
-  const auto stage = name.at(kStage.size()) - '0';
   for (int i = 1; i < stage; ++i) side = halved(side);
+  return side;
+}
+
+// Of a layer of a ResNet, by torchvision's name of its weight.
+Sides sides_of(const std::string& name, const ModelConfig& model, std::int64_t size) {
+  if (name == kFirstLayer) return {size, model.stem == Stem::small ? size : halved(size)};
+  constexpr std::string_view kStage = "encoder.layer";
+  const int stage = name.at(kStage.size()) - '0';
+  const std::int64_t side = stage_side(model, size, stage);
+  const std::int64_t before = stage == 1 ? side : stage_side(model, size, stage - 1);
   // A bottleneck goes on to the smaller maps with its second layer.
-  const bool before =
-      model.arch == Arch::resnet50 && stage > 1 && name.ends_with(".0.conv1.weight");
-  return before ? 2 * side : side;
+  const bool bottleneck = model.arch == Arch::resnet50;
+  if (bottleneck && name.ends_with(".0.conv1.weight")) return {before, before};
+  const bool goes_on = name.ends_with(bottleneck ? ".0.conv2.weight" : ".0.conv1.weight") ||
+                       name.ends_with(".0.downsample.0.weight");
+  return {goes_on ? before : side, side};
+}
+
+// How many of a kernel's products along one side meet a pixel. Those with the padding around the
+// map need not be made: on maps of 2 x 2 they are more than half of all.
+std::int64_t products_along(Sides sides, std::int64_t kernel) {
+  const std::int64_t stride = sides.in > sides.out ? 2 : 1;
+  std::int64_t products = 0;
+  for (std::int64_t i = 0; i < sides.out; ++i) {
+    const std::int64_t first = i * stride - kernel / 2;
+    products += std::min(first + kernel, sides.in) - std::max<std::int64_t>(first, 0);
+  }
+  return products;
+}
+
+double best_matrix_product(std::int64_t side, const torch::TensorOptions& options) {
+  const torch::Tensor a = torch::ones({side, side}, options);
+  torch::Tensor out = torch::empty_like(a);
+  const double seconds = seconds_of(options.device(), [&] { torch::mm_out(out, a, a); });
+  return 2.0 * static_cast<double>(side * side * side) / seconds;
+}
+
+double best_convolution(std::int64_t channels, std::int64_t side,
+                        const torch::TensorOptions& options) {
+  constexpr std::int64_t kPictures = 64, kKernel = 3;
+  const auto layout = torch::MemoryFormat::ChannelsLast;
+  const auto maps =
+      torch::ones({kPictures, channels, side + kKernel - 1, side + kKernel - 1}, options)
+          .contiguous(layout);
+  const auto weight =
+      torch::ones({channels, channels, kKernel, kKernel}, options).contiguous(layout);
+  const double seconds = seconds_of(options.device(), [&] { torch::conv2d(maps, weight); });
+  return 2.0 * static_cast<double>(kPictures * side * side * weight.numel()) / seconds;
 }
 
 }  // namespace
 
 Ceilings measure_ceilings(c10::Device device) {
   const bool cuda = device.is_cuda();
-  const std::int64_t side = cuda ? 8192 : 2048;
   const std::int64_t bytes = std::int64_t{1} << (cuda ? 31 : 28);
   const auto options =
       torch::TensorOptions().device(device).dtype(cuda ? torch::kBFloat16 : torch::kFloat32);
   Ceilings ceilings;
-  {
-    const torch::Tensor a = torch::ones({side, side}, options);
-    torch::Tensor out = torch::empty_like(a);
-    const double seconds = seconds_of(device, [&] { torch::mm_out(out, a, a); });
-    ceilings.operations_per_s = 2.0 * static_cast<double>(side * side * side) / seconds;
+  if (cuda) {
+    ceilings.operations_per_s = best_matrix_product(8192, options);
+  } else {
+    // Convolutions come from another library than matrix products, and which of the two is better,
+    // at which size, depends on the CPU.
+    const torch::NoGradGuard no_gradient;
+    ceilings.operations_per_s =
+        std::max({best_matrix_product(1024, options), best_matrix_product(2048, options),
+                  best_convolution(128, 16, options), best_convolution(512, 4, options)});
   }
   const torch::Tensor from = torch::ones({bytes}, options.dtype(torch::kByte));
   torch::Tensor to = torch::empty_like(from);
@@ -79,20 +128,24 @@ Ceilings measure_ceilings(c10::Device device) {
 }
 
 StepCost step_cost(const ModelConfig& model, std::int64_t size, int number_bytes) {
-  double products = 0, outputs = 0;  // of one view, forward
-  for (const auto& item : make_simsiam(model, /*seed=*/0)->named_parameters()) {
+  double operations = 0, outputs = 0;  // of one view
+  for (const auto& item : make_objective(model, /*seed=*/0)->named_parameters()) {
     const torch::Tensor& weight = item.value();
     if (weight.dim() < 2) continue;
-    const std::int64_t side = weight.dim() == 4 ? side_after(item.key(), model, size) : 1;
-    const auto pixels = static_cast<double>(side * side);
-    products += pixels * static_cast<double>(weight.numel());
+    auto products = static_cast<double>(weight.numel());
+    double pixels = 1;
+    if (weight.dim() == 4) {
+      const Sides sides = sides_of(item.key(), model, size);
+      const auto along = static_cast<double>(products_along(sides, weight.size(2)));
+      products *= along * along / static_cast<double>(weight.size(2) * weight.size(2));
+      pixels = static_cast<double>(sides.out * sides.out);
+    }
+    // Forward, and backward for the gradients of the weights and of what came in, which of the
+    // pictures nobody needs.
+    operations += 2 * products * (item.key() == kFirstLayer ? 2 : 3);
     outputs += pixels * static_cast<double>(weight.size(0));
   }
-  // Backward are two products for each: for the gradient of the weights, and of what came in. The
-  // pictures need none, which is a small part.
-  constexpr double kForwardAndBackward = 3;
-  return {.operations = 2 * kViews * kForwardAndBackward * products,
-          .bytes = kPasses * kViews * number_bytes * outputs};
+  return {.operations = kViews * operations, .bytes = kPasses * kViews * number_bytes * outputs};
 }
 
 }  // namespace riffle

@@ -9,17 +9,21 @@
 namespace riffle {
 
 struct Ceilings {
-  double operations_per_s = 0;  // of a large matrix product, in the type that is trained in
-  double bytes_per_s = 0;       // read and written by a large copy
+  // The most that large matrix products or, on a CPU, convolutions reach, in the type that is
+  // trained in.
+  double operations_per_s = 0;
+  double bytes_per_s = 0;  // read and written by a large copy
 };
 
-// Takes about a second.
+// Takes a few seconds. The best of several measurements: other work on the machine only matters
+// when it is there all the time.
 Ceilings measure_ceilings(c10::Device device);
 
 // What one picture costs: two views, forward and backward.
 struct StepCost {
-  double operations =
-      0;             // of convolutions and linear layers; a multiplication and addition are two
+  // Of convolutions and linear layers, without products with padding; a multiplication and an
+  // addition are two.
+  double operations = 0;
   double bytes = 0;  // of activations and their gradients, each passed over as often as it must
 };
 

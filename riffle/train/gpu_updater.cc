@@ -34,8 +34,8 @@ ViewLayout layout_of(const UpdaterConfig& config) {
   return config.augment.size % 2 == 0 ? ViewLayout::folded : ViewLayout::plain;
 }
 
-std::shared_ptr<Objective> make_objective(const UpdaterConfig& config) {
-  auto objective = make_simsiam(config.model, config.seed);
+std::shared_ptr<Objective> objective_on_device(const UpdaterConfig& config) {
+  auto objective = make_objective(config.model, config.seed);
   objective->to(torch::kCUDA);
   return objective;
 }
@@ -93,7 +93,7 @@ struct GpuUpdater::State {
   explicit State(const UpdaterConfig& updater_config)
       : config(updater_config),
         pool(static_cast<int>(config.train.threads)),
-        objective(make_objective(config)),
+        objective(objective_on_device(config)),
         optimizer(*objective, config.train),
         views(make_views(config, config.seed, pool)) {
     pictures = torch::empty({config.train.batch, config.picture_size, config.picture_size, 3},

@@ -32,7 +32,7 @@ constexpr std::size_t kAhead = 3;
 
 BufferConfig buffer_config(const LearnerConfig& config) {
   BufferConfig buffer = config.buffer;
-  if (buffer.policy == PolicyKind::none) buffer.capacity = std::to_string(config.train.batch);
+  if (buffer.is_none()) buffer.capacity = std::to_string(config.train.batch);
   return buffer;
 }
 
@@ -78,8 +78,8 @@ struct Learner::State {
   Intake intake;
 
   bool features_on_arrival() const {
-    return config.buffer.policy == PolicyKind::minred &&
-           config.buffer.features == FeatureTime::arrival && update >= config.train.warm_features;
+    return config.buffer.is_minred() && config.buffer.features == FeatureTime::arrival &&
+           update >= config.train.warm_features;
   }
 
   double same_clip_pairs(std::span<const Slot> slots) const {
@@ -93,7 +93,7 @@ struct Learner::State {
 Learner::Learner(const LearnerConfig& config, Stream& stream) {
   config.train.validate();
   config.buffer.validate();
-  if (config.train.clock == ClockKind::live && config.buffer.policy == PolicyKind::none) {
+  if (config.train.clock == ClockKind::live && config.buffer.is_none()) {
     throw Error("train.clock=live needs a buffer: without one each update waits for its batch");
   }
   at::set_num_threads(config.train.threads > 0

@@ -45,9 +45,7 @@ struct LearnerConfig {
 
   std::int64_t stored_size() const { return picture_size > 0 ? picture_size : augment.size; }
   // K. Without a buffer a batch is used once, whatever train.updates says.
-  std::int64_t updates_per_batch() const {
-    return buffer.policy == PolicyKind::none ? 1 : train.updates;
-  }
+  std::int64_t updates_per_batch() const { return buffer.is_none() ? 1 : train.updates; }
 };
 
 // What one update did.
@@ -83,7 +81,8 @@ class Learner {
 
   // Makes one update, first taking from the stream what is due. Nothing when the stream has ended
   // or was stopped, or max_updates is reached. Throws Error when the loss is no longer finite,
-  // naming the update, and what the stream throws.
+  // naming the update, and StreamError (intake.h) for what the stream throws: then the learner
+  // stands behind the update before and can be saved.
   //
   // Unless its loss is asked for (`measured`), a GPU may still be at work on the update, which
   // keeps it busy while the next one is prepared. A loss that is not finite then shows a few

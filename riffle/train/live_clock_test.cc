@@ -93,7 +93,7 @@ TEST(LiveClock, EndsWithItsStream) {
 
 TEST(LiveClock, NeedsABuffer) {
   auto config = live();
-  config.buffer.policy = PolicyKind::none;
+  config.buffer.policy = "none";
   Camera camera;
   EXPECT_THROW(Learner(config, camera), Error);
 }

@@ -8,8 +8,8 @@
 namespace riffle {
 namespace {
 
-std::shared_ptr<Objective> make_objective(const UpdaterConfig& config, at::Device device) {
-  auto objective = make_simsiam(config.model, config.seed);
+std::shared_ptr<Objective> objective_on_device(const UpdaterConfig& config, at::Device device) {
+  auto objective = make_objective(config.model, config.seed);
   objective->to(device);
   return objective;
 }
@@ -31,7 +31,7 @@ PlainUpdater::PlainUpdater(const UpdaterConfig& config, at::Device device)
       pool_(static_cast<int>(config.train.threads)),
       training_views_(config.augment, config.seed, pool_),
       arrival_views_(config.augment, ~config.seed, pool_),
-      objective_(make_objective(config, device)),
+      objective_(objective_on_device(config, device)),
       optimizer_(*objective_, config.train) {}
 
 at::Tensor PlainUpdater::update(const Pictures& pictures, std::int64_t step, double lr,

@@ -46,7 +46,7 @@ StepBench::StepBench(const ModelConfig& model, std::int64_t batch, std::int64_t 
                      torch::Device device)
     : batch_(batch) {
   if (device.is_cpu()) {
-    objective_ = make_simsiam(model, /*seed=*/0);
+    objective_ = make_objective(model, /*seed=*/0);
     optimizer_ = std::make_unique<Sgd>(*objective_, TrainConfig());
     views_ = random_views(batch, size);
     return;

@@ -1,0 +1,22 @@
+# Runs when riffle is installed: the headers that the libraries and a program around them need, found by following #include from
+# their sources. So what only tests use stays out, whatever its name. Wants RIFFLE_SOURCE_DIR and RIFFLE_INCLUDE_DIR.
+cmake_minimum_required(VERSION 3.22)
+file(GLOB_RECURSE files RELATIVE ${RIFFLE_SOURCE_DIR}
+  ${RIFFLE_SOURCE_DIR}/riffle/*.cc ${RIFFLE_SOURCE_DIR}/riffle/*.cu ${RIFFLE_SOURCE_DIR}/examples/embed_in_your_program/*.cc)
+list(FILTER files EXCLUDE REGEX "_test\\.cc$")
+set(headers)
+while(files)
+  list(POP_FRONT files file)
+  file(STRINGS ${RIFFLE_SOURCE_DIR}/${file} lines REGEX "^#include [\"<]riffle/")
+  foreach(line ${lines})
+    string(REGEX REPLACE "^#include [\"<]([^\">]+)[\">].*" "\\1" header "${line}")
+    if(NOT header IN_LIST headers)
+      list(APPEND headers ${header})
+      list(APPEND files ${header})
+    endif()
+  endforeach()
+endwhile()
+foreach(header ${headers})
+  get_filename_component(folder ${header} DIRECTORY)
+  file(INSTALL ${RIFFLE_SOURCE_DIR}/${header} DESTINATION ${RIFFLE_INCLUDE_DIR}/${folder} MESSAGE_NEVER)
+endforeach()

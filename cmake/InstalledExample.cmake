@@ -1,0 +1,26 @@
+# Installs riffle from the build folder BUILD into the folder PREFIX, then builds the example in SOURCE as its reader would:
+# with nothing but what was installed. TORCH is the folder of LibTorch.
+file(REMOVE_RECURSE ${PREFIX})
+function(run)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  if(failed)
+    message(FATAL_ERROR "${ARGV}\n${said}")
+  endif()
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX}/installed)
+file(GLOB_RECURSE headers ${PREFIX}/installed/include/*.h)
+if(NOT headers)
+  message(FATAL_ERROR "no header was installed")
+endif()
+foreach(header ${headers})
+  file(STRINGS ${header} of_tests REGEX "gtest|gmock")
+  if(of_tests)
+    message(FATAL_ERROR "${header} is there for tests only")
+  endif()
+endforeach()
+
+run(${CMAKE_COMMAND} -S ${SOURCE} -B ${PREFIX}/build -DCMAKE_PREFIX_PATH=${PREFIX}/installed -DTorch_ROOT=${TORCH})
+run(${CMAKE_COMMAND} --build ${PREFIX}/build)
+run(${PREFIX}/build/robot)
+file(REMOVE_RECURSE ${PREFIX})

@@ -1,0 +1,379 @@
+// The index beside the definition of what it does, and each device beside the other.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "riffle/base/random.h"
+#include "riffle/base/text.h"
+#include "riffle/buffer/testing_nearest_index.h"
+
+namespace riffle {
+namespace {
+
+// The definition, written down: a list of rows in float64, and every pair looked at for every
+// removal.
+class Naive {
+ public:
+  explicit Naive(TieRule tie) : tie_(tie) {}
+
+  void put(std::int64_t slot, std::uint64_t age, const std::vector<double>& stored) {
+    rows_[slot] = {++changes_, age, stored, dot(stored, stored)};
+  }
+  void erase(std::int64_t slot) { rows_.erase(slot); }
+  bool contains(std::int64_t slot) const { return rows_.count(slot) > 0; }
+  std::int64_t size() const { return static_cast<std::int64_t>(rows_.size()); }
+  Slots slots() const {
+    Slots all;
+    for (const auto& [slot, row] : rows_) all.push_back(slot);
+    return all;
+  }
+
+  struct Row {
+    std::uint64_t change;
+    std::uint64_t age;
+    std::vector<double> values;
+    double square;
+  };
+  static double dot(const std::vector<double>& a, const std::vector<double>& b) {
+    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+  }
+  static double distance(const Row& a, const Row& b) {
+    return 1.0 - dot(a.values, b.values) / std::sqrt(a.square * b.square);
+  }
+
+  double nearest(std::int64_t slot) const {
+    double best = 2.0;
+    for (const auto& [other, row] : rows_) {
+      if (other != slot) best = std::min(best, distance(rows_.at(slot), row));
+    }
+    return best;
+  }
+
+  Slots take(std::int64_t n) {
+    // Smallest distance (in units of 2^-30), then smallest later change, then smallest earlier
+    // change.
+    struct Pair {
+      std::tuple<std::int64_t, std::uint64_t, std::uint64_t> rank;
+      std::int64_t leaver, stayer;
+    };
+    std::vector<Pair> pairs;
+    for (auto a = rows_.begin(); a != rows_.end(); ++a) {
+      for (auto b = std::next(a); b != rows_.end(); ++b) {
+        const double d = std::max(0.0, distance(a->second, b->second));
+        const bool a_leaves = (a->second.age < b->second.age) == (tie_ == TieRule::older);
+        pairs.push_back({{std::llround(d * (1 << 30)), std::max(a->second.change, b->second.change),
+                          std::min(a->second.change, b->second.change)},
+                         a_leaves ? a->first : b->first,
+                         a_leaves ? b->first : a->first});
+      }
+    }
+    Slots taken;
+    while (static_cast<std::int64_t>(taken.size()) < n) {
+      const auto first = std::min_element(pairs.begin(), pairs.end(),
+                                          [](auto& a, auto& b) { return a.rank < b.rank; });
+      const std::int64_t leaver = first == pairs.end() ? rows_.begin()->first : first->leaver;
+      taken.push_back(leaver);
+      rows_.erase(leaver);
+      std::erase_if(pairs, [&](auto& p) { return p.leaver == leaver || p.stayer == leaver; });
+    }
+    return taken;
+  }
+
+ private:
+  TieRule tie_;
+  std::map<std::int64_t, Row> rows_;
+  std::uint64_t changes_ = 0;
+};
+
+// A random life of an index, beside the definition.
+class History {
+ public:
+  enum class Kind { scattered, clusters, duplicates, all_equal, lattice, axes, near_ties, kinds };
+
+  History(std::uint64_t number, const std::string& device)
+      : random_(number, Purpose("nearest index history"), 0),
+        kind_(static_cast<Kind>(number % static_cast<int>(Kind::kinds))),
+        naive_(number / 2 % 2 == 0 ? TieRule::older : TieRule::newer) {
+    static constexpr std::int64_t kSizes[] = {2, 3, 5, 8, 17, 33, 50};
+    static constexpr std::int64_t kDims[] = {1, 2, 3, 8, 31, 64, 70, 130};
+    static constexpr FeatureType kTypes[] = {FeatureType::float32, FeatureType::float16,
+                                             FeatureType::bfloat16};
+    config_.slots = kSizes[random_.below(std::size(kSizes))];
+    config_.dim = kDims[random_.below(std::size(kDims))];
+    config_.type = kTypes[number % 3];
+    config_.tie = number / 2 % 2 == 0 ? TieRule::older : TieRule::newer;
+    config_.neighbours = 1 + static_cast<std::int64_t>(random_.below(4));
+    config_.device = at::Device(device);
+    index_ = NearestIndex::create(config_);
+  }
+
+  void run(int steps) {
+    for (int step = 0; step < steps && !::testing::Test::HasFatalFailure(); ++step) {
+      switch (random_.below(6)) {
+        case 0:
+        case 1:
+          change(false);
+          break;
+        case 2:
+          change(true);
+          break;
+        case 3:
+          erase();
+          break;
+        case 4:
+          take(1 + static_cast<std::int64_t>(random_.below(4)));
+          break;
+        case 5:
+          if (random_.below(3) == 0) take(config_.slots);
+          if (random_.below(4) == 0) move();
+          break;
+      }
+      ASSERT_EQ(index_->size(), naive_.size());
+    }
+    take(config_.slots);
+  }
+
+ private:
+  std::vector<float> feature() {
+    std::vector<float> made(config_.dim);
+    const auto scatter = [&](float scale) {
+      for (float& x : made) x += scale * random_.normal();
+    };
+    switch (kind_) {
+      case Kind::clusters: {
+        Random centre(random_.below(3), Purpose("centre"), 0);
+        for (float& x : made) x = centre.normal();
+        scatter(0.1f);
+        break;
+      }
+      case Kind::duplicates:
+        if (!given_.empty() && random_.chance(0.7f)) return given_[random_.below(given_.size())];
+        scatter(1.0f);
+        break;
+      case Kind::all_equal:
+        std::fill(made.begin(), made.end(), 0.3f);
+        break;
+      case Kind::lattice:
+        for (float& x : made) x = static_cast<float>(random_.below(3)) - 1.0f;
+        break;
+      case Kind::axes:
+        made[random_.below(made.size())] = random_.chance(0.5f) ? 1.0f : -1.0f;
+        break;
+      case Kind::near_ties: {
+        Random centre(random_.below(2), Purpose("centre"), 0);
+        for (float& x : made) x = centre.normal();
+        scatter(1e-3f * (1.0f + 1e-4f * random_.uniform()));
+        break;
+      }
+      default:
+        scatter(1.0f);
+    }
+    if (std::all_of(made.begin(), made.end(), [](float x) { return x == 0; })) made[0] = 1;
+    given_.push_back(made);
+    return made;
+  }
+
+  Slots some_slots() {
+    Slots all(config_.slots);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
+    for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[random_.below(i)]);
+    all.resize(1 + random_.below(all.size()));
+    return all;
+  }
+
+  void change(bool blend) {
+    const Slots slots = some_slots();
+    Ages ages;
+    std::vector<std::vector<float>> features;
+    for (const std::int64_t slot : slots) {
+      if (!naive_.contains(slot)) ages_[slot] = arrivals_++ * 7919 % 1009;
+      ages.push_back(ages_[slot]);
+      features.push_back(feature());
+    }
+    if (blend) {
+      index_->blend(slots, ages, matrix(features), 0.5);
+    } else {
+      index_->set(slots, ages, matrix(features));
+    }
+    const auto stored = stored_rows(*index_, slots);
+    for (std::size_t i = 0; i < slots.size(); ++i) naive_.put(slots[i], ages[i], stored[i]);
+  }
+
+  void erase() {
+    Slots present;
+    for (const std::int64_t slot : some_slots()) {
+      if (naive_.contains(slot) && random_.chance(0.5f)) present.push_back(slot);
+    }
+    index_->erase(present);
+    for (const std::int64_t slot : present) naive_.erase(slot);
+  }
+
+  void take(std::int64_t n) {
+    n = std::min(n, naive_.size());
+    ASSERT_EQ(index_->take_most_redundant(n), naive_.take(n));
+  }
+
+  void move() {
+    const NearestIndex::State state = index_->save();
+    index_ = NearestIndex::create(config_);
+    index_->restore(state);
+  }
+
+  Random random_;
+  Kind kind_;
+  NearestIndexConfig config_;
+  Naive naive_;
+  std::unique_ptr<NearestIndex> index_;
+  std::map<std::int64_t, std::uint64_t> ages_;
+  std::uint64_t arrivals_ = 0;
+  std::vector<std::vector<float>> given_;
+};
+
+using NearestIndexDefinition = OnEachDevice;
+
+TEST_P(NearestIndexDefinition, TakesWhatTheDefinitionTakesInRandomHistories) {
+  // Threads have nothing to share in matrices this small.
+  const int threads = at::get_num_threads();
+  at::set_num_threads(1);
+  for (std::uint64_t number = 0; number < 2100 && !HasFatalFailure(); ++number) {
+    SCOPED_TRACE(cat("history ", number));
+    History history(number, GetParam());
+    history.run(24);
+  }
+  at::set_num_threads(threads);
+}
+
+TEST_P(NearestIndexDefinition, TakesWhatTheDefinitionTakesOverSeveralBlocks) {
+  for (const FeatureType type : {FeatureType::float32, FeatureType::float16}) {
+    NearestIndexConfig made = config(2300, 24);
+    made.type = type;
+    made.neighbours = 2;
+    const auto index = NearestIndex::create(made);
+    Naive naive(made.tie);
+    Random random(3, Purpose("nearest index blocks"), 0);
+    Slots slots;
+    Ages ages;
+    std::vector<std::vector<float>> features;
+    const auto give = [&](std::int64_t slot) {
+      slots.push_back(slot);
+      ages.push_back(static_cast<std::uint64_t>(slot));
+      std::vector<float> row(24);
+      for (float& x : row) x = random.normal();
+      // Half of the rows are near an earlier one.
+      if (features.size() > 1 && random.chance(0.5f)) {
+        const auto& near = features[random.below(features.size())];
+        for (std::size_t i = 0; i < row.size(); ++i) row[i] = near[i] + 0.05f * row[i];
+      }
+      features.push_back(row);
+    };
+    const auto put = [&] {
+      index->set(slots, ages, matrix(features));
+      const auto stored = stored_rows(*index, slots);
+      for (std::size_t i = 0; i < slots.size(); ++i) naive.put(slots[i], ages[i], stored[i]);
+      slots.clear();
+      ages.clear();
+      features.clear();
+    };
+    for (std::int64_t slot = 0; slot < 2300; ++slot) give(slot);
+    put();
+    EXPECT_EQ(index->take_most_redundant(5), naive.take(5));
+    for (std::int64_t slot = 100; slot < 220; ++slot) {
+      if (naive.contains(slot)) give(slot);
+    }
+    put();
+    EXPECT_EQ(index->take_most_redundant(12), naive.take(12));
+  }
+}
+
+TEST_P(NearestIndexDefinition, NearestDistancesAreThoseOfTheDefinition) {
+  for (const FeatureType type :
+       {FeatureType::float32, FeatureType::float16, FeatureType::bfloat16}) {
+    NearestIndexConfig made = config(1500, 19);
+    made.type = type;
+    const auto index = NearestIndex::create(made);
+    Naive naive(made.tie);
+    Random random(1, Purpose("nearest distances"), 0);
+    Slots slots;
+    Ages ages;
+    std::vector<std::vector<float>> features;
+    for (std::int64_t slot = 0; slot < 1500; slot += 1 + slot % 2) {
+      slots.push_back(slot);
+      ages.push_back(static_cast<std::uint64_t>(slot));
+      features.emplace_back(19);
+      for (float& x : features.back()) x = random.normal();
+    }
+    index->set(slots, ages, matrix(features));
+    const auto stored = stored_rows(*index, slots);
+    for (std::size_t i = 0; i < slots.size(); ++i) naive.put(slots[i], ages[i], stored[i]);
+    const at::Tensor nearest = index->nearest_distances();
+    ASSERT_EQ(nearest.numel(), 1500);
+    for (std::int64_t slot = 0; slot < 1500; slot += 10) {
+      const double expected = naive.contains(slot) ? naive.nearest(slot) : 2.0;
+      EXPECT_NEAR(nearest[slot].item<float>(), expected, 1e-5) << slot;
+    }
+  }
+}
+
+// The answer is a function of the history alone, so both devices give the same at sizes where the
+// definition is too slow.
+TEST(NearestIndex, CpuAndGpuTakeTheSameRows) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU here";
+  for (const FeatureType type :
+       {FeatureType::float32, FeatureType::float16, FeatureType::bfloat16}) {
+    NearestIndexConfig config;
+    config.slots = 20000;
+    config.dim = 100;
+    config.type = type;
+    config.neighbours = 4;
+    auto cpu = NearestIndex::create(config);
+    config.device = at::Device(at::kCUDA);
+    auto gpu = NearestIndex::create(config);
+    Random random(7, Purpose("nearest index devices"), 0);
+    const at::Tensor centres = at::empty({500, 100});
+    for (std::int64_t i = 0; i < centres.numel(); ++i) {
+      centres.data_ptr<float>()[i] = random.normal();
+    }
+    const auto change = [&](const Slots& slots) {
+      const auto count = static_cast<std::int64_t>(slots.size());
+      const Ages ages(slots.begin(), slots.end());
+      const at::Tensor features = at::empty({count, 100});
+      float* out = features.data_ptr<float>();
+      for (std::int64_t r = 0; r < count; ++r) {
+        const float* centre = centres.data_ptr<float>() + 100 * random.below(500);
+        // Some are equal.
+        const float scatter = random.chance(0.1f) ? 0.0f : 0.3f;
+        for (int i = 0; i < 100; ++i) *out++ = centre[i] + scatter * random.normal();
+      }
+      cpu->blend(slots, ages, features, 0.5);
+      gpu->blend(slots, ages, features, 0.5);
+    };
+    Slots all(20000);
+    std::iota(all.begin(), all.end(), 0);
+    change(all);
+    EXPECT_TRUE(cpu->rows().equal(gpu->rows().cpu()));
+    for (int round = 0; round < 5; ++round) {
+      ASSERT_EQ(gpu->take_most_redundant(300), cpu->take_most_redundant(300));
+      Slots some;
+      for (std::int64_t slot = round; slot < 20000; slot += 17) some.push_back(slot);
+      change(some);
+    }
+    // What one device saved, the other takes up.
+    const NearestIndex::State of_cpu = cpu->save();
+    cpu->restore(gpu->save());
+    gpu->restore(of_cpu);
+    EXPECT_EQ(gpu->take_most_redundant(300), cpu->take_most_redundant(300));
+    EXPECT_LT(gpu->stats().largest_rounding, gpu->stats().allowed_rounding);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, NearestIndexDefinition, ::testing::Values("cpu", "cuda"),
+                         [](const auto& device) { return device.param; });
+
+}  // namespace
+}  // namespace riffle
