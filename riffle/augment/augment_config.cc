@@ -75,4 +75,12 @@ AugmentConfig probe_training_augmentation(std::int64_t size) {
   return config;
 }
 
+AugmentConfig no_augmentation(std::int64_t size) {
+  AugmentConfig config;
+  config.size = size;
+  config.crop_min = config.crop_max = 1.0;
+  config.flip = config.jitter = config.grayscale = config.blur = 0.0;
+  return config;
+}
+
 }  // namespace riffle

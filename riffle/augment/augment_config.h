@@ -31,4 +31,7 @@ struct AugmentConfig {
 // else.
 AugmentConfig probe_training_augmentation(std::int64_t size);
 
+// The whole picture, fitted to a view; nothing is left to chance.
+AugmentConfig no_augmentation(std::int64_t size);
+
 }  // namespace riffle

@@ -11,7 +11,7 @@ namespace riffle {
 // pixel.
 void normalize_planes(const float* planes, int pixels, float* out);
 
-// Pictures without augmentation, normalised the same way: what probes and features on arrival see.
+// Pictures without augmentation, normalised the same way: what probes see.
 // [n, height, width, 3] uint8 -> [n, 3, height, width] float32, channels-last, on the same device.
 // On the CPU in one go on LibTorch's threads, contiguous pictures only: any other tensor there gets
 // std::invalid_argument.

@@ -31,8 +31,9 @@ class Objective : public torch::nn::Module {
   // ones, each half with batch-norm statistics of its own.
   virtual ObjectiveOutput forward(const torch::Tensor& views) = 0;
 
-  // Features to track of samples that just arrived, from one view each: evaluation mode (running
-  // statistics, as a batch of one clip must not normalise itself), no gradient. [n, feature_dim]
+  // Features to track of samples that just arrived, from the pictures as they are: evaluation mode
+  // (running statistics, as a batch of one clip must not normalise itself), no gradient. [n,
+  // feature_dim]
   virtual torch::Tensor features(const torch::Tensor& views) = 0;
 
   // For networks that grow: called before each forward(), with the number of updates made so far.

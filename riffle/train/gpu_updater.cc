@@ -40,9 +40,9 @@ std::shared_ptr<Objective> objective_on_device(const UpdaterConfig& config) {
   return objective;
 }
 
-std::unique_ptr<TwoViewsGpu> make_views(const UpdaterConfig& config, std::uint64_t seed,
+std::unique_ptr<TwoViewsGpu> make_views(const UpdaterConfig& config, const AugmentConfig& augment,
                                         ThreadPool& pool) {
-  return std::make_unique<TwoViewsGpu>(config.augment, seed, pool, config.train.batch,
+  return std::make_unique<TwoViewsGpu>(augment, config.seed, pool, config.train.batch,
                                        config.picture_size, layout_of(config), type_of(config));
 }
 
@@ -95,7 +95,7 @@ struct GpuUpdater::State {
         pool(static_cast<int>(config.train.threads)),
         objective(objective_on_device(config)),
         optimizer(*objective, config.train),
-        views(make_views(config, config.seed, pool)) {
+        views(make_views(config, config.augment, pool)) {
     pictures = torch::empty({config.train.batch, config.picture_size, config.picture_size, 3},
                             torch::TensorOptions().dtype(torch::kByte).device(torch::kCUDA));
     rows = torch::zeros({config.train.batch}, torch::dtype(torch::kInt64).device(torch::kCUDA));
@@ -272,16 +272,17 @@ Updater::Outcome GpuUpdater::outcome() {
   return s.outcome;
 }
 
-at::Tensor GpuUpdater::arrival_features(const Pictures& pictures, std::int64_t step) {
+at::Tensor GpuUpdater::arrival_features(const Pictures& pictures) {
   State& s = *state_;
-  if (!s.arrival_views) s.arrival_views = make_views(s.config, ~s.config.seed, s.pool);
+  if (!s.arrival_views) {
+    s.arrival_views = make_views(s.config, no_augmentation(s.config.augment.size), s.pool);
+  }
   s.arrival.done.synchronize();  // the batch before
   s.bring(s.arrival, pictures);
-  s.arrival_views->upload(static_cast<std::uint64_t>(step));
+  s.arrival_views->upload(/*step=*/0);
   if (!s.arrival_recording.done) s.record_arrival();
   s.arrival_recording.graph.replay();
   s.arrival.done.record(c10::cuda::getCurrentCUDAStream());
-  s.arrival_views->plan(static_cast<std::uint64_t>(step) + 1);
   return s.arrival_features;
 }
 

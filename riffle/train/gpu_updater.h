@@ -26,7 +26,7 @@ class GpuUpdater : public Updater {
   at::Tensor update(const Pictures& pictures, std::int64_t step, double lr,
                     double predictor_lr) override;
   Outcome outcome() override;
-  at::Tensor arrival_features(const Pictures& pictures, std::int64_t step) override;
+  at::Tensor arrival_features(const Pictures& pictures) override;
   Objective& objective() override;
   NamedTensors momenta() override;
   void load_momenta(const NamedTensors& momenta) override;

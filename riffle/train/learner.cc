@@ -109,8 +109,7 @@ void Learner::insert(StreamBatch batch) {
   const auto start = Clock::now();
   try {
     s.buffer.insert(batch.samples, batch.pictures, [&](const Pictures& pictures) {
-      return s.features_on_arrival() ? s.updater->arrival_features(pictures, s.batches_taken)
-                                     : torch::Tensor();
+      return s.features_on_arrival() ? s.updater->arrival_features(pictures) : torch::Tensor();
     });
   } catch (const Error&) {
     outcome();  // broken features are those of a broken network, which is the better thing to say

@@ -30,7 +30,7 @@ PlainUpdater::PlainUpdater(const UpdaterConfig& config, at::Device device)
     : device_(device),
       pool_(static_cast<int>(config.train.threads)),
       training_views_(config.augment, config.seed, pool_),
-      arrival_views_(config.augment, ~config.seed, pool_),
+      arrival_views_(no_augmentation(config.augment.size), /*seed=*/0, pool_),
       objective_(objective_on_device(config, device)),
       optimizer_(*objective_, config.train) {}
 
@@ -49,10 +49,9 @@ at::Tensor PlainUpdater::update(const Pictures& pictures, std::int64_t step, dou
   return output.features;
 }
 
-at::Tensor PlainUpdater::arrival_features(const Pictures& pictures, std::int64_t step) {
+at::Tensor PlainUpdater::arrival_features(const Pictures& pictures) {
   const Pictures host = in_host_memory(pictures);
-  const torch::Tensor views =
-      arrival_views_.one_view(host.tensor, host.indices, static_cast<std::uint64_t>(step));
+  const torch::Tensor views = arrival_views_.one_view(host.tensor, host.indices, /*step=*/0);
   return objective_->features(views.to(device_));
 }
 

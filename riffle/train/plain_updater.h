@@ -15,7 +15,7 @@ class PlainUpdater : public Updater {
   at::Tensor update(const Pictures& pictures, std::int64_t step, double lr,
                     double predictor_lr) override;
   Outcome outcome() override { return outcome_; }
-  at::Tensor arrival_features(const Pictures& pictures, std::int64_t step) override;
+  at::Tensor arrival_features(const Pictures& pictures) override;
   Objective& objective() override { return *objective_; }
   NamedTensors momenta() override { return optimizer_.state(); }
   void load_momenta(const NamedTensors& momenta) override { optimizer_.load_state(momenta); }

@@ -49,8 +49,9 @@ class Updater {
   // then on the network is of no use.
   virtual Outcome outcome() = 0;
 
-  // Features of samples that just arrived, in evaluation mode. `step` counts stream batches.
-  virtual at::Tensor arrival_features(const Pictures& pictures, std::int64_t step) = 0;
+  // Features of samples that just arrived: of the pictures as they are, in evaluation mode. What a
+  // random view adds by chance would make the frames of a clip look different from one another.
+  virtual at::Tensor arrival_features(const Pictures& pictures) = 0;
 
   // The network as the last update left it, on the device.
   virtual Objective& objective() = 0;
