@@ -11,8 +11,7 @@ namespace {
 constexpr double kRedundancy = 0.005;
 
 torch::Tensor unit_length(const torch::Tensor& rows) {
-  return torch::nn::functional::normalize(rows,
-                                          torch::nn::functional::NormalizeFuncOptions().dim(1));
+  return rows / rows.norm(2, {1}, /*keepdim=*/true).clamp_min(1e-12);
 }
 
 }  // namespace
