@@ -107,6 +107,9 @@ std::int64_t resident_bytes() {
 
 // RIFFLE_SOAK_SECONDS makes it longer.
 TEST(LiveClock, MemoryStaysFlatThroughStallsAndBursts) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer keeps freed memory for a while, and with it the process grows";
+#endif
   using Clock = std::chrono::steady_clock;
   const char* asked = std::getenv("RIFFLE_SOAK_SECONDS");
   const double seconds = asked != nullptr ? std::atof(asked) : 4;
