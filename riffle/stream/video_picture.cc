@@ -123,8 +123,11 @@ std::optional<Picture> VideoPicture::convert(const AVFrame& frame, int short_sid
     scaler_->lines_size = scaler_->lines == nullptr ? 0 : needed;
     if (scaler_->lines == nullptr) return std::nullopt;
   }
-  if (sws_scale(scaler_->context, frame.data, frame.linesize, 0, frame.height, &scaler_->lines,
-                &line) != size.height) {
+  // libswscale reads four of each, however many planes a format has.
+  const std::array<std::uint8_t*, 4> planes = {scaler_->lines};
+  const std::array<int, 4> strides = {line};
+  if (sws_scale(scaler_->context, frame.data, frame.linesize, 0, frame.height, planes.data(),
+                strides.data()) != size.height) {
     return std::nullopt;
   }
   Picture picture(size.width, size.height);
