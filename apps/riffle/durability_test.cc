@@ -43,7 +43,9 @@ std::map<std::string, std::string> learned(const fs::path& run) {
   }
   const auto numbers = [&](const std::string& name) {
     std::vector<std::int64_t> values(parts.at(name).size() / 8);
-    std::memcpy(values.data(), parts.at(name).data(), parts.at(name).size());
+    if (!values.empty()) {  // nothing was seen yet
+      std::memcpy(values.data(), parts.at(name).data(), parts.at(name).size());
+    }
     return values;
   };
   const auto segments = numbers("pictures.segments"), records = numbers("pictures.records");
@@ -270,6 +272,9 @@ TEST_F(DurabilityTest, ASecondSignalEndsAtOnce) {
 
 // RIFFLE_SOAK_SECONDS makes it longer.
 TEST_F(DurabilityTest, MemoryAndDiskOfALiveRunStayFlat) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer keeps freed memory for a while, and with it the process grows";
+#endif
   const char* asked = std::getenv("RIFFLE_SOAK_SECONDS");
   const double seconds = asked != nullptr ? std::atof(asked) : 4;
   auto more = kEndless;
