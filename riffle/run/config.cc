@@ -60,7 +60,10 @@ void for_each_leaf(const YAML::Node& node, const std::string& prefix, const Use&
 }  // namespace
 
 void ConfigBuilder::read_yaml(const std::filesystem::path& path) {
-  const std::string text = read_text(path);
+  read_yaml_text(read_text(path), path.string());
+}
+
+void ConfigBuilder::read_yaml_text(const std::string& text, const std::string& name) {
   try {
     const YAML::Node root = YAML::Load(text);
     if (root.IsNull()) return;
@@ -68,9 +71,9 @@ void ConfigBuilder::read_yaml(const std::filesystem::path& path) {
     for_each_leaf(root, "",
                   [this](const std::string& key, const std::string& value) { set(key, value); });
   } catch (const YAML::Exception& error) {
-    throw Error(cat(path.string(), ": ", error.what()));
+    throw Error(cat(name, ": ", error.what()));
   } catch (const Error& error) {
-    throw Error(cat(path.string(), ": ", error.what()));
+    throw Error(cat(name, ": ", error.what()));
   }
 }
 

@@ -61,6 +61,8 @@ class ConfigBuilder {
   // Nested or dotted keys: "train: {batch: 64}" and "train.batch: 64" are the same. Throws Error
   // naming file and key.
   void read_yaml(const std::filesystem::path& path);
+  // The same from text; `name` is what errors call it.
+  void read_yaml_text(const std::string& text, const std::string& name);
   void set(const std::string& key, const std::string& value);
   void set_assignment(const std::string& assignment);  // "key=value"
 

@@ -4,8 +4,6 @@
 #include <exception>
 #include <set>
 
-#include <yaml-cpp/yaml.h>
-
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
@@ -27,19 +25,6 @@ namespace {
 bool same_settings(Config in_folder, const Config& wanted) {
   if (wanted.learner.train.threads == 0) in_folder.learner.train.threads = 0;
   return config_yaml(in_folder) == config_yaml(wanted);
-}
-
-// From the text of config_yaml, perhaps of an earlier version: keys that it had not have their
-// defaults.
-Config read_config(const std::string& yaml) {
-  ConfigBuilder builder;
-  for (const auto& room : YAML::Load(yaml)) {
-    for (const auto& entry : room.second) {
-      builder.set(cat(room.first.as<std::string>(), '.', entry.first.as<std::string>()),
-                  entry.second.as<std::string>());
-    }
-  }
-  return builder.build();
 }
 
 // The run folder as `riffle train` would have left it: evaluations need no checkpoint any more.
@@ -79,7 +64,10 @@ std::optional<RunResult> finished_result(const fs::path& out, const Study& study
   const fs::path path = run_folder_of(out, run) / "result.json";
   if (!fs::exists(path)) return std::nullopt;
   RunResult result = read_result(path);
-  if (config_yaml(read_config(result.config)) != config_yaml(run.config) ||
+  // A result of an earlier version lacks newer keys: those have their defaults.
+  ConfigBuilder made_with;
+  made_with.read_yaml_text(result.config, path.string());
+  if (config_yaml(made_with.build()) != config_yaml(run.config) ||
       result.probe != study.probe.text()) {
     refuse_other(path.parent_path());
   }
