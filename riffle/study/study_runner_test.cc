@@ -217,6 +217,25 @@ TEST_F(StudyRunner, AnEstimateComesFromUpdatesThatWereTimedOrFromRunsThatAreDone
   EXPECT_THAT(after.basis, HasSubstr("2 runs that are done"));
 }
 
+// So that `policies`, given the folder of `correlated`, finds its runs there.
+TEST(RepositoryStudies, PoliciesAndCorrelatedHaveRunsInCommon) {
+  const fs::path folder = fs::path(RIFFLE_SOURCE_DIR) / "studies";
+  for (const std::string scale : {"smoke", "small", "paper"}) {
+    const Study correlated = load_study(folder / "correlated.yaml", scale, "data");
+    const Study policies = load_study(folder / "policies.yaml", scale, "data");
+    EXPECT_EQ(correlated.probe.text(), policies.probe.text()) << scale;
+    const auto theirs = expand(policies);
+    std::size_t common = 0;
+    for (const auto& run : expand(correlated)) {
+      const auto found = std::ranges::find(theirs, run.slug, &StudyRun::slug);
+      if (found == theirs.end()) continue;
+      ++common;
+      EXPECT_EQ(config_yaml(run.config), config_yaml(found->config)) << scale << ' ' << run.slug;
+    }
+    EXPECT_GE(common, 4u) << scale;
+  }
+}
+
 // The studies of this repository, each from beginning to page.
 class Smoke : public StudyTest, public testing::WithParamInterface<std::string> {};
 
