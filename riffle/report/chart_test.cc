@@ -8,6 +8,7 @@
 
 #include "riffle/report/bar_chart.h"
 #include "riffle/report/line_chart.h"
+#include "riffle/report/markup.h"
 #include "riffle/report/style.h"
 #include "riffle/report/well_formed.h"
 
@@ -78,6 +79,19 @@ TEST(LineChart, KeepsItsMarksInsideTheDrawing) {
     }
   }
   EXPECT_GE(seen, 8);
+}
+
+TEST(LineChart, LeavesRoomForTheTextOfTheLastTick) {
+  auto chart = two_lines();
+  for (auto& series : chart.series) {
+    series.name.clear();
+    series.x = {0, 3000, 6000};
+  }
+  const std::string svg = chart.svg();
+  const auto places = texts_between(svg, "class=\"x\" x=\"", "\"");
+  ASSERT_FALSE(places.empty());
+  EXPECT_THAT(svg, HasSubstr(">6,000<"));
+  EXPECT_LE(std::stod(places.back()) + text_width("6,000", 12) / 2 + 5, chart.width);
 }
 
 TEST(LineChart, WithoutDataSaysSo) {

@@ -134,7 +134,10 @@ class Drawing {
     left_ = tick_width + 16;
     top_ = 34;
     bottom_ = chart_.height - (chart_.x_label.empty() ? 28 : 46);
-    right_ = chart_.width - 16;
+    // The last tick's text stands half outside.
+    double last_width = 0;
+    if (!x_.ticks.empty()) last_width = text_width(x_.tick_text(x_.ticks.back()), kFont);
+    right_ = chart_.width - std::max(16.0, last_width / 2 + 6);
     labels_at_ends_ = std::ranges::count_if(curves_, [](const Curve& curve) {
                         return !curve.name.empty();
                       }) <= kMaxEndLabels;
