@@ -37,7 +37,7 @@ format: setup
 	clang-format -i $(SOURCES)
 
 check-format: setup
-	clang-format --dry-run --Werror $(SOURCES)
+	@clang-format --dry-run --Werror $(SOURCES)
 
 test-sanitize: setup
 	@test -f build-sanitize/build.ninja || cmake --preset sanitize

@@ -24,9 +24,10 @@ void BufferConfig::describe(Fields& fields) {
       "it trains there and half of what it has left is enough, else host");
   fields.add("buffer.jpeg_quality", jpeg_quality,
              "highest JPEG quality, 1 to 100; lowered for a picture that would take too much");
-  fields.add("buffer.features", features,
-             {{"draw", FeatureTime::draw}, {"arrival", FeatureTime::arrival}},
-             "minred: when a sample gets its first feature");
+  fields.add(
+      "buffer.features", features, {{"draw", FeatureTime::draw}, {"arrival", FeatureTime::arrival}},
+      "minred: when a sample gets its first feature; draw, as in the paper: when it is first "
+      "drawn; arrival: at once, so that what is redundant leaves before it is trained on");
   fields.add("buffer.tie", tie, {{"older", TieRule::older}, {"newer", TieRule::newer}},
              "minred: who of the two most similar samples leaves");
   fields.add("buffer.momentum", momentum,

@@ -21,7 +21,7 @@ struct BufferConfig {
   BufferMemory memory = BufferMemory::best;  // for pictures; features stay with the network
   std::int64_t jpeg_quality = 85;            // at most; see jpeg_store.h
   // The rest is for minred. The learner reads `features`: it brings them to insert() or does not.
-  FeatureTime features = FeatureTime::draw;
+  FeatureTime features = FeatureTime::arrival;  // why: docs/results/studies.md
   TieRule tie = TieRule::older;
   double momentum = 0.5;        // share of the old feature when a sample is drawn again
   std::int64_t draw_limit = 0;  // a sample drawn more often leaves first; 0: no limit
