@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "apps/riffle/testing_process.h"
 #include "apps/riffle/testing_program.h"
 #include <nlohmann/json.hpp>
 
@@ -54,6 +55,40 @@ show:
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("1 of 2 runs failed: absent-seed0"));
   EXPECT_EQ(nlohmann::json::parse(outcome.out)["made"], 1);
+}
+
+TEST_F(StudyCommandTest, StoppedWhileItProbesItGoesOnLater) {
+  std::ofstream(folder_ / "slow.yaml") << R"(
+set:
+  model: {arch: resnet10, stem: stride2, width: 2, projector_out: 8, predictor_hidden: 4}
+  augment.size: 16
+  stream.uri: 'synthetic:?size=16'
+  buffer.capacity: 16
+  train: {batch: 8, max_updates: 8, threads: 1}
+vary:
+  policy:
+    fifo: {buffer.policy: fifo}
+probe:
+  points: 8
+  sets:
+    made: {train: 'synthetic:?frames=1&size=16&seed=7&samples=4000', val: 'synthetic:?frames=1&size=16&seed=8&samples=500'}
+scales:
+  smoke: {}
+show:
+  - table: Accuracy
+    rows: policy
+    values: linear_top1
+)";
+  Process study(folder_, {"study", "slow.yaml", "--scale", "smoke", "--out", "out"});
+  ASSERT_TRUE(study.says("reading the probe set", 60)) << study.errors();
+  study.signal(SIGINT);
+  const auto status = study.ended(60);
+  ASSERT_TRUE(status) << study.errors();
+  EXPECT_TRUE(WIFEXITED(*status)) << study.errors();
+  EXPECT_EQ(WEXITSTATUS(*status), 1);
+  EXPECT_THAT(study.errors(), HasSubstr("the same command goes on where it was"));
+  EXPECT_FALSE(fs::exists(folder_ / "out/runs/fifo-seed0/result.json"));
+  EXPECT_EQ(riffle("-q study slow.yaml --scale smoke --out out").exit_code, 0);
 }
 
 TEST_F(StudyCommandTest, TwoProcessesMakePartsOfOneStudy) {

@@ -63,6 +63,14 @@ class Process {
     return status;
   }
   std::string errors() const { return content(errors_); }
+  // Whether these words stood there before so many seconds were over, or the process.
+  bool says(const std::string& words, double seconds) {
+    const auto start = Clock::now();
+    while (errors().find(words) == std::string::npos) {
+      if (seconds_since(start) > seconds || ended(0.001)) return false;
+    }
+    return true;
+  }
   std::int64_t resident_bytes() const {
     std::ifstream statm("/proc/" + std::to_string(pid_) + "/statm");
     std::int64_t all = 0, resident = 0;

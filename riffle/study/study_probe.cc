@@ -1,6 +1,7 @@
 #include "riffle/study/study_probe.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include <torch/torch.h>
@@ -11,6 +12,7 @@
 #include "riffle/run/checkpoint.h"
 #include "riffle/run/metrics_history.h"
 #include "riffle/run/saved_buffer.h"
+#include "riffle/run/stop_signals.h"
 #include "riffle/study/measures.h"
 #include "riffle/study/pair_formula.h"
 
@@ -162,7 +164,9 @@ std::map<std::string, double> StudyProbe::shares(const std::deque<std::string>& 
   return all;
 }
 
-RunResult StudyProbe::measure_run(const RunFolder& folder, const StudyRun& run) {
+std::optional<RunResult> StudyProbe::measure_run(const RunFolder& folder, const StudyRun& run) {
+  std::atomic<bool> stopped = false;
+  const StopSignals signals([&](const char*) { stopped = true; }, 0);
   read_sets(static_cast<int>(run.config.learner.stored_size()));
   const auto names = folder.checkpoint_names();
   if (names.empty() || !names.back().starts_with(kUpdateName)) {
@@ -184,6 +188,7 @@ RunResult StudyProbe::measure_run(const RunFolder& folder, const StudyRun& run) 
     recent = std::make_unique<RecentLabels>(run.config);
   }
   for (const auto& name : evaluation_checkpoints(names, run.evaluated_every, plan_.points)) {
+    if (stopped) return std::nullopt;
     show_progress(cat("probing ", run.slug, " at ", name));
     result.points.push_back(measure_checkpoint(folder, run, name, recent.get(), result));
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,8 +23,8 @@ class StudyProbe {
   explicit StudyProbe(const ProbePlan& plan) : plan_(plan) {}
 
   // What the run in `folder`, which has ended, gave at its checkpoints. Reads the probe sets on the
-  // first call, and whenever the size of the pictures changes.
-  RunResult measure_run(const RunFolder& folder, const StudyRun& run);
+  // first call, and whenever the size of the pictures changes. Nothing when a signal asked to stop.
+  std::optional<RunResult> measure_run(const RunFolder& folder, const StudyRun& run);
 
  private:
   struct Set {

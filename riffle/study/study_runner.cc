@@ -49,8 +49,9 @@ std::optional<RunResult> make_result(const StudyRun& run, const fs::path& path, 
   const bool begun = fs::exists(path / "config.yaml");
   if ((begun ? resume(path) : train(run.config, path)).stopped) return std::nullopt;
   const auto folder = RunFolder::open(path);
-  RunResult result = probe.measure_run(folder, run);
-  write_result(path / "result.json", result);
+  const auto result = probe.measure_run(folder, run);
+  if (!result) return std::nullopt;
+  write_result(path / "result.json", *result);
   remove_old_checkpoints(folder);
   return result;
 }
