@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <png.h>
 
-#include "riffle/base/random.h"
+#include "riffle/base/testing_damage.h"
 #include "riffle/image/codec.h"
 #include "riffle/image/made_files.h"
 
@@ -16,55 +16,16 @@ namespace {
 
 constexpr std::uint64_t kMutations = 10'000;
 
-void mutate(std::vector<std::byte>& bytes, Random& random) {
-  const auto any_byte = [&] { return static_cast<std::byte>(random.below(256)); };
-  switch (random.below(6)) {
-    case 0:  // single bits
-      for (auto left = 1 + random.below(8); left > 0; --left) {
-        bytes[random.below(bytes.size())] ^= static_cast<std::byte>(1u << random.below(8));
-      }
-      break;
-    case 1:  // cut short
-      bytes.resize(1 + random.below(bytes.size()));
-      break;
-    case 2: {  // a run of noise
-      const auto at = random.below(bytes.size());
-      const auto end = std::min<std::uint64_t>(bytes.size(), at + 1 + random.below(64));
-      for (auto i = at; i < end; ++i) bytes[i] = any_byte();
-      break;
-    }
-    case 3: {  // a piece lost
-      const auto at = static_cast<std::ptrdiff_t>(random.below(bytes.size()));
-      const auto left = static_cast<std::uint64_t>(bytes.end() - bytes.begin() - at);
-      const auto size =
-          static_cast<std::ptrdiff_t>(random.below(std::min<std::uint64_t>(left, 100)));
-      bytes.erase(bytes.begin() + at, bytes.begin() + at + size);
-      break;
-    }
-    case 4: {  // bytes pushed in
-      std::vector<std::byte> extra(1 + random.below(100));
-      for (auto& byte : extra) byte = any_byte();
-      bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(random.below(bytes.size())),
-                   extra.begin(), extra.end());
-      break;
-    }
-    default: {  // extreme values, which sizes and counts like least; most structure is near the
-                // front
-      const auto at = random.below(std::min<std::size_t>(bytes.size(), 200));
-      const auto extreme = random.chance(0.5f) ? std::byte{0xff} : std::byte{0};
-      const auto end = std::min<std::uint64_t>(bytes.size(), at + 1 + random.below(4));
-      for (auto i = at; i < end; ++i) bytes[i] = extreme;
-    }
-  }
-}
-
 std::map<std::string, int> decode_damaged(std::span<const std::vector<std::byte>> originals,
                                           bool checksums) {
   std::map<std::string, int> outcomes;
   for (std::uint64_t i = 0; i < kMutations; ++i) {
     Random random(11, Purpose("damaged pictures"), i);
     auto bytes = originals[i % originals.size()];
-    for (auto times = 1 + random.below(3); times > 0; --times) mutate(bytes, random);
+    // Most structure is near the front.
+    for (auto times = 1 + random.below(3); times > 0; --times) {
+      damage(bytes, random, {.front = 200});
+    }
     if (checksums && random.chance(0.7f)) repair_checksums(bytes);
     bytes.shrink_to_fit();
     DecodeFailure failure;

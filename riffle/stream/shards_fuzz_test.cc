@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "riffle/base/random.h"
+#include "riffle/base/testing_damage.h"
 #include "riffle/base/text.h"
 #include "riffle/image/codec.h"
 #include "riffle/stream/shards_made_tar.h"
@@ -45,47 +45,14 @@ std::vector<std::byte> made_shard() {
       .finished();
 }
 
-void mutate(std::vector<std::byte>& bytes, Random& random) {
-  const auto any_byte = [&] { return static_cast<std::byte>(random.below(256)); };
-  switch (random.below(6)) {
-    case 0:  // single bits
-      for (auto left = 1 + random.below(8); left > 0; --left) {
-        bytes[random.below(bytes.size())] ^= static_cast<std::byte>(1u << random.below(8));
-      }
-      break;
-    case 1:  // cut short
-      bytes.resize(1 + random.below(bytes.size()));
-      break;
-    case 2: {  // a run of noise
-      const auto at = random.below(bytes.size());
-      const auto end = std::min<std::uint64_t>(bytes.size(), at + 1 + random.below(64));
-      for (auto i = at; i < end; ++i) bytes[i] = any_byte();
-      break;
-    }
-    case 3: {  // a piece lost
-      const auto at = static_cast<std::ptrdiff_t>(random.below(bytes.size()));
-      const auto left = static_cast<std::uint64_t>(bytes.end() - bytes.begin() - at);
-      const auto size =
-          static_cast<std::ptrdiff_t>(random.below(std::min<std::uint64_t>(left, 1500)));
-      bytes.erase(bytes.begin() + at, bytes.begin() + at + size);
-      break;
-    }
-    case 4: {  // a piece twice
-      const auto at = random.below(bytes.size());
-      const auto size = random.below(std::min<std::uint64_t>(bytes.size() - at, 1500));
-      const std::vector<std::byte> piece(bytes.begin() + static_cast<std::ptrdiff_t>(at),
-                                         bytes.begin() + static_cast<std::ptrdiff_t>(at + size));
-      bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), piece.begin(), piece.end());
-      break;
-    }
-    default: {  // another size, type or name in a header
-      const auto block = random.below(bytes.size() / MadeTar::kBlock + 1) * MadeTar::kBlock;
-      constexpr std::size_t kFields[] = {0, 124, 125, 135, 156, 257, 345};
-      const auto at = block + kFields[random.below(std::size(kFields))];
-      for (auto i = at; i < std::min<std::uint64_t>(bytes.size(), at + 1 + random.below(12)); ++i) {
-        bytes[i] = random.chance(0.5f) ? any_byte() : std::byte{'7'};
-      }
-    }
+// Another size, type or name in a header, or any other damage.
+void damage_shard(std::vector<std::byte>& bytes, Random& random) {
+  if (random.below(6) > 0) return damage(bytes, random, {.piece = 1500});
+  const auto block = random.below(bytes.size() / MadeTar::kBlock + 1) * MadeTar::kBlock;
+  constexpr std::size_t kFields[] = {0, 124, 125, 135, 156, 257, 345};
+  const auto at = block + kFields[random.below(std::size(kFields))];
+  for (auto i = at; i < std::min<std::uint64_t>(bytes.size(), at + 1 + random.below(12)); ++i) {
+    bytes[i] = random.chance(0.5f) ? static_cast<std::byte>(random.below(256)) : std::byte{'7'};
   }
 }
 
@@ -138,7 +105,7 @@ TEST_P(ShardsFuzz, DamagedShardsAreReadOrLeft) {
     // Damage inside the compressed data, or in what it holds.
     const bool outside = filter != "none" && random.chance(0.7f);
     auto bytes = outside ? packed : original;
-    for (auto times = 1 + random.below(3); times > 0; --times) mutate(bytes, random);
+    for (auto times = 1 + random.below(3); times > 0; --times) damage_shard(bytes, random);
     if (!outside && random.chance(0.7f)) repair_sums(bytes);
     if (!outside && filter != "none") bytes = compressed(bytes, filter);
     put(bytes);

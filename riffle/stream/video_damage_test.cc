@@ -11,7 +11,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
-#include "riffle/base/random.h"
+#include "riffle/base/testing_damage.h"
 #include "riffle/stream/loopback_server.h"
 #include "riffle/stream/video_folder.h"
 
@@ -183,46 +183,6 @@ TEST_F(VideoDamage, WhereNothingDecodesTheStreamSaysSo) {
                                          HasSubstr("1 not a video"))));
 }
 
-void mutate(std::vector<std::byte>& bytes, Random& random) {
-  const auto place = [&] { return static_cast<std::ptrdiff_t>(random.below(bytes.size())); };
-  const auto any_byte = [&] { return static_cast<std::byte>(random.below(256)); };
-  switch (random.below(6)) {
-    case 0:
-      for (auto left = 1 + random.below(8); left > 0; --left) {
-        bytes[random.below(bytes.size())] ^= static_cast<std::byte>(1u << random.below(8));
-      }
-      break;
-    case 1:
-      bytes.resize(1 + random.below(bytes.size()));
-      break;
-    case 2:
-      for (auto at = random.below(bytes.size()), left = random.below(64);
-           left > 0 && at < bytes.size(); ++at, --left) {
-        bytes[at] = any_byte();
-      }
-      break;
-    case 3: {
-      const auto at = place();
-      const auto size = std::min<std::ptrdiff_t>(bytes.end() - bytes.begin() - at,
-                                                 static_cast<std::ptrdiff_t>(random.below(100)));
-      bytes.erase(bytes.begin() + at, bytes.begin() + at + size);
-      break;
-    }
-    case 4: {
-      std::vector<std::byte> extra(1 + random.below(100));
-      for (auto& byte : extra) byte = any_byte();
-      bytes.insert(bytes.begin() + place(), extra.begin(), extra.end());
-      break;
-    }
-    default:  // extreme values, which sizes and counts like least
-      for (auto at = random.below(bytes.size()), left = 1 + random.below(4);
-           left > 0 && at < bytes.size(); ++at, --left) {
-        bytes[at] = random.chance(0.5f) ? std::byte{0xff} : std::byte{0};
-      }
-  }
-  if (bytes.empty()) bytes.push_back(std::byte{0});
-}
-
 TEST_F(VideoDamage, ThousandsOfDamagedFilmsAreReadOrRefused) {
   constexpr std::uint64_t kMutations = 2400;
   std::vector<std::vector<std::byte>> originals;
@@ -241,7 +201,7 @@ TEST_F(VideoDamage, ThousandsOfDamagedFilmsAreReadOrRefused) {
   for (std::uint64_t i = 0; i < kMutations; ++i) {
     Random random(11, Purpose("damaged films"), i);
     auto bytes = originals[i % originals.size()];
-    for (auto times = 1 + random.below(3); times > 0; --times) mutate(bytes, random);
+    for (auto times = 1 + random.below(3); times > 0; --times) damage(bytes, random, {});
     ASSERT_EQ(::ftruncate(file, 0), 0);
     ASSERT_EQ(::pwrite(file, bytes.data(), bytes.size(), 0), std::ssize(bytes));
     const auto stream = open_stream(cat("video:/proc/self/fd/", file, "?threads=0&size=24"));
