@@ -72,6 +72,12 @@ TEST_F(ProgramTest, TrainThenProbeGivesAccuraciesBesideTheUntrainedNetwork) {
   expect_refused("train --run run " + kTiny, "holds a run already");
 }
 
+TEST_F(ProgramTest, AStreamThatEndsBeforeTheRunIsNamed) {
+  EXPECT_THAT(riffle("train --run short " + kTiny + " --shape limit:samples=48").err,
+              HasSubstr("the stream ended after 48 samples, at update 6 of 20"));
+  EXPECT_THAT(riffle("train --run whole " + kTiny).err, Not(HasSubstr("the stream ended")));
+}
+
 TEST_F(ProgramTest, ConfigPrintsWhatTrainReads) {
   const auto printed =
       riffle("config > my.yaml && '" RIFFLE_PROGRAM "' train --config my.yaml --run run " + kTiny);
