@@ -94,10 +94,12 @@ class Session {
     const std::int64_t end = config_.learner.train.max_updates;
     result_.stopped = stopped_ && (end == 0 || learner_.update() < end);
     if (!stopped_ && learner_.update() < end) {
+      const auto& learner = config_.learner;
+      const std::string more = cat("; with more --updates (now ", learner.train.updates,
+                                   ") each sample is used more often");
       log_info(cat("the stream ended after ", learner_.samples_seen(), " samples, at update ",
-                   learner_.update(), " of ", end, ". Around it --shape loop would begin anew; ",
-                   "with more --updates (now ", config_.learner.train.updates,
-                   ") each sample is used more often"));
+                   learner_.update(), " of ", end, ". Around it --shape loop would begin anew",
+                   learner.buffer.is_none() ? "" : more));
     }
     return result_;
   }

@@ -166,7 +166,11 @@ std::map<std::string, double> StudyProbe::shares(const std::deque<std::string>& 
 
 std::optional<RunResult> StudyProbe::measure_run(const RunFolder& folder, const StudyRun& run) {
   std::atomic<bool> stopped = false;
-  const StopSignals signals([&](const char*) { stopped = true; }, 0);
+  const auto stop = [&](const char* why) {
+    log_info(cat(why, ": finishing this evaluation"));
+    stopped = true;
+  };
+  const StopSignals signals(stop, 0);
   read_sets(static_cast<int>(run.config.learner.stored_size()));
   const auto names = folder.checkpoint_names();
   if (names.empty() || !names.back().starts_with(kUpdateName)) {
