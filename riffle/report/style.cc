@@ -89,6 +89,7 @@ thead th { font-weight: 600; font-size: 0.85rem; line-height: 1.35; color: var(-
 thead .unit { font-weight: 400; }
 tbody th { font-weight: 500; } tbody th.marked { white-space: nowrap; }
 th.n, td.n { text-align: right; font-variant-numeric: tabular-nums; } td.n { white-space: nowrap; } tbody td:not(.n), tbody th { min-width: 5.5rem; }
+.two-names :is(th, td) { padding-right: 0.55rem; } .two-names tbody th { white-space: nowrap; } .two-names tbody td:nth-child(2) { min-width: 9rem; }
 td .spread { display: inline-block; text-align: left; color: var(--soft); font-size: 0.88em; font-weight: 400; padding-left: 0.35em; }
 td.best { font-weight: 700; background: var(--best); }
 tr.reference td, tr.reference th { color: var(--soft); font-style: italic; }

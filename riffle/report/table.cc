@@ -74,7 +74,11 @@ std::string exact(double value) {
 
 std::string table_html(const Table& table) {
   check_shape(table);
-  std::string out = "<div class=\"table scroll\"><table>\n";
+  // Rows named by two columns leave little room: the first stays on one line, the others stand
+  // closer.
+  const bool two_names = table.columns.size() > 1 && !table.columns[1].numeric;
+  std::string out =
+      cat("<div class=\"table scroll\"><table", two_names ? " class=\"two-names\"" : "", ">\n");
   if (!table.caption.empty())
     out += cat("<caption><span>", escape(table.caption), "</span></caption>\n");
   out += "<thead><tr>";
