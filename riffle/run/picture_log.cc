@@ -185,7 +185,10 @@ void PictureLog::sync() {
 
 std::vector<Slot> PictureLog::take_lost() { return std::exchange(lost_, {}); }
 
+// Takes the segment with the smallest share of records in use. While more than half of all records
+// are dead, and a whole segment besides, that one has dead records, so every turn leaves fewer.
 void PictureLog::compact() {
+  if (newest_ && segments_[next_segment_ - 1].records >= records_a_segment_) close_newest();
   while (true) {
     std::int64_t records = 0;
     std::int64_t emptiest = -1;
@@ -193,7 +196,10 @@ void PictureLog::compact() {
       if (segment.used == 0) continue;  // waits to be removed
       records += segment.records;
       if (newest_ && number == next_segment_ - 1) continue;
-      if (emptiest < 0 || segment.used < segments_[emptiest].used) emptiest = number;
+      const auto& best = segments_[emptiest < 0 ? number : emptiest];
+      if (emptiest < 0 || segment.used * best.records < best.used * segment.records) {
+        emptiest = number;
+      }
     }
     if (emptiest < 0 || records <= 2 * used_ + records_a_segment_) return;
     move_out(emptiest);

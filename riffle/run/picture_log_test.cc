@@ -83,6 +83,29 @@ TEST_F(PictureLogTest, FindsTheNewestPictureOfASlotOnly) {
   expect_readable(log);
 }
 
+// Segments of one batch are larger than those of single pictures: it is not the one with the fewest
+// pictures that is worth moving, but the one with the smallest share of them.
+TEST_F(PictureLogTest, BatchesOfAnySizeAreMovedLessThanTwiceOnAverage) {
+  auto log = open();
+  Random random(2, Purpose("log test"), 0);
+  std::uint64_t arrival = 0;
+  for (int batch = 0; batch < 2000; ++batch) {
+    std::vector<Slot> slots;
+    std::vector<std::uint64_t> arrivals;
+    const float share = batch == 0 ? 1.0f : random.chance(0.2f) ? 0.3f : 0.03f;
+    for (Slot slot = 0; slot < kSlots; ++slot) {
+      if (!random.chance(share)) continue;
+      slots.push_back(slot);
+      arrivals.push_back(arrival++);
+    }
+    if (!slots.empty()) append(log, slots, arrivals);
+    log.remove_unused({});
+    ASSERT_LT(log.bytes_appended(), 3 * arrival * (kBytes + 16)) << "batch " << batch;
+  }
+  log.sync();
+  expect_readable(log);
+}
+
 TEST_F(PictureLogTest, DiskStaysBoundedHoweverLongTheStream) {
   auto log = open();
   Random random(1, Purpose("log test"), 0);
