@@ -133,7 +133,6 @@ void PictureLog::write(std::span<const Slot> slots, std::span<const std::uint64_
     put_number(record + 8, record_checksum({record, bytes}));
   }
   try {
-    if (newest_ && segments_[next_segment_ - 1].records >= records_a_segment_) close_newest();
     if (!newest_) {
       fs::create_directories(folder_);
       // One that is there already is somebody else's, though the constructor did not see it.
@@ -161,6 +160,7 @@ void PictureLog::write(std::span<const Slot> slots, std::span<const std::uint64_
     refer(slots[i], arrivals[i], {number, segment.records++});
     unsynced_[static_cast<std::size_t>(slots[i])] = true;
   }
+  if (segment.records >= records_a_segment_) close_newest();
 }
 
 void PictureLog::sync() {
@@ -188,7 +188,6 @@ std::vector<Slot> PictureLog::take_lost() { return std::exchange(lost_, {}); }
 // Takes the segment with the smallest share of records in use. While more than half of all records
 // are dead, and a whole segment besides, that one has dead records, so every turn leaves fewer.
 void PictureLog::compact() {
-  if (newest_ && segments_[next_segment_ - 1].records >= records_a_segment_) close_newest();
   while (true) {
     std::int64_t records = 0;
     std::int64_t emptiest = -1;
