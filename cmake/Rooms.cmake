@@ -19,7 +19,7 @@ function(riffle_uses_torch TARGET VISIBILITY)
 endfunction()
 
 function(riffle_discover TARGET PREFIX)
-  gtest_discover_tests(${TARGET} TEST_PREFIX ${PREFIX}. DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${TARGET} TEST_PREFIX ${PREFIX}. NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT 600 SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
 endfunction()
 
