@@ -179,12 +179,28 @@ void write_atomically(const fs::path& path, std::string_view content) {
   write_atomically(path, std::as_bytes(std::span(content)));
 }
 
+std::vector<fs::path> list_folder(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code error(FileFaults::decide(FileStep::list, folder).error, std::generic_category());
+  if (!error) {
+    fs::directory_iterator entry(folder, error);
+    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+      found.push_back(entry->path());
+    }
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw Error(cat("cannot list folder ", folder.string(), ": ", error.message()),
+                ErrorKind::failure);
+  }
+  return found;
+}
+
 void remove_temporary_files(const fs::path& folder) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
+  std::error_code ignored;
+  for (const auto& path : list_folder(folder)) {
+    const std::string name = path.filename().string();
     if (name.starts_with('.') && name.find(kTemporary) != std::string::npos) {
-      fs::remove(entry.path(), error);
+      fs::remove(path, ignored);
     }
   }
 }

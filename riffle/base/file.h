@@ -18,6 +18,9 @@ namespace riffle {
 std::vector<std::byte> read_bytes(const std::filesystem::path& path);
 std::string read_text(const std::filesystem::path& path);
 
+// What is in a folder, in no order; nothing where there is no such folder.
+std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder);
+
 // Replaces `path` in one step: a temporary file in the same folder, fsync, rename, fsync of the
 // folder. Parent folders are made. Throws Error and leaves the old file untouched when any step
 // fails. (NewFile is for what is written in parts.)

@@ -13,7 +13,7 @@
 
 namespace riffle {
 
-enum class FileStep { open, read, write, sync, rename };
+enum class FileStep { open, read, write, sync, rename, list };
 
 struct FileFault {
   int error = 0;                // errno of the failure; 0: the step works

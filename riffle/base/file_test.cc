@@ -126,6 +126,16 @@ TEST_F(FileTest, WhatAKilledWriterLeftIsRemoved) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
 }
 
+TEST_F(FileTest, AFolderThatCannotBeListedIsNotAnEmptyOne) {
+  write_atomically(folder_ / "a", "text");
+  EXPECT_THAT(list_folder(folder_), testing::ElementsAre(folder_ / "a"));
+  EXPECT_TRUE(list_folder(folder_ / "none").empty());
+  const FileFaults faults(
+      [](FileStep step, const fs::path&) { return FileFault{step == FileStep::list ? EIO : 0}; });
+  EXPECT_THAT([&] { list_folder(folder_); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("cannot list")));
+}
+
 TEST_F(FileTest, ALockIsHeldOnceAndEndsWithItsHolder) {
   {
     const FileLock lock(folder_ / "lock", "the run");

@@ -221,18 +221,18 @@ void Checkpointer::write(Checkpoint& checkpoint) {
 }
 
 void Checkpointer::remove_old() {
-  auto names = folder_.checkpoint_names();
-  folder_.remove_uncommitted();
-  for (; names.size() > static_cast<std::size_t>(config_.keep); names.erase(names.begin())) {
-    folder_.remove(names.front());
-  }
   try {
+    auto names = folder_.checkpoint_names();
+    folder_.remove_uncommitted();
+    for (; names.size() > static_cast<std::size_t>(config_.keep); names.erase(names.begin())) {
+      folder_.remove(names.front());
+    }
     std::set<std::int64_t> needed;
     for (const auto& name : names) needed.merge(checkpoint_segments(folder_, name));
     log_.remove_unused(needed);
   } catch (const std::exception& unreadable) {
     // Rather too many pictures on disk than too few.
-    log_warning(cat("old pictures are not removed: ", unreadable.what()));
+    log_warning(cat("old checkpoints and pictures are not removed: ", unreadable.what()));
   }
 }
 

@@ -19,6 +19,8 @@ bool in_checkpoints(const fs::path& path) {
   return path.string().find("checkpoints") != std::string::npos;
 }
 
+constexpr int kListedBefore = 5;  // times that checkpoints/ is listed before a run begins
+
 // Decides for all steps on files below checkpoints/, counted from 1.
 FileFaults::Decide at_steps(FileStep which, std::function<bool(int)> fails, int error) {
   auto count = std::make_shared<std::atomic<int>>(0);
@@ -46,6 +48,9 @@ TEST_F(DiskFaultTest, PassingFaultsChangeNothingInTheEnd) {
       {"open", at_steps(
                    FileStep::open, [](int count) { return count == 3; }, EMFILE)},
       {"read", at_steps(FileStep::read, every(3), EIO)},
+      {"list",
+       at_steps(
+           FileStep::list, [](int count) { return count > kListedBefore && count % 2 == 0; }, EIO)},
       {"short", [](FileStep, const fs::path&) {
          return FileFault{0, 1000};
        }}};
@@ -121,6 +126,39 @@ TEST_F(DiskFaultTest, MetricsThatCannotBeWrittenAreLeftOut) {
     EXPECT_EQ(train(config, run).updates, 20);
   }
   EXPECT_EQ(metrics_of(run).size(), 16u);
+}
+
+TEST_F(DiskFaultTest, AnUnreadableFolderForTensorBoardDoesNotEndTheRun) {
+  const FileFaults faults([](FileStep step, const fs::path& path) {
+    return FileFault{step == FileStep::list && path.filename() == "tensorboard" ? EIO : 0};
+  });
+  EXPECT_EQ(train(tiny("fifo"), folder_ / "run").updates, 20);
+}
+
+// To begin anew would write over what is there.
+TEST_F(DiskFaultTest, CheckpointsThatCannotBeListedAreNotMissing) {
+  const Config config = tiny("minred");
+  train(config, folder_ / "whole");
+  const fs::path run = killed_after(folder_ / "whole", "update-000000010");
+  {
+    const FileFaults faults(at_steps(
+        FileStep::list, [](int) { return true; }, ESTALE));
+    EXPECT_THAT([&] { resume(run); }, testing::ThrowsMessage<Error>(HasSubstr("cannot list")));
+  }
+  resume(run);
+  expect_same(run, folder_ / "whole");
+}
+
+TEST_F(DiskFaultTest, WhileCheckpointsCannotBeListedNoPictureOfTheirsIsRemoved) {
+  const fs::path run = folder_ / "run";
+  {
+    const FileFaults faults(at_steps(
+        FileStep::list, [](int count) { return count > kListedBefore; }, EIO));
+    train(tiny("fifo"), run);  // whose old segments die as a whole
+  }
+  for (const auto& name : some_checkpoints(run, 5)) {
+    EXPECT_NO_THROW(state_of(killed_after(run, name))) << name;
+  }
 }
 
 }  // namespace

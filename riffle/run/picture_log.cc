@@ -22,6 +22,7 @@ constexpr std::uint64_t kHeaderBytes = 32;   // magic, version, stored_bytes
 constexpr std::uint64_t kRecordHeader = 16;  // arrival, checksum
 constexpr std::int64_t kSegments = 16;       // that the pictures kept would fill
 constexpr std::size_t kMostOpen = 64;        // segments that wait to be flushed
+constexpr std::size_t kMovedAtOnce = 256;    // pictures in memory while a segment is moved
 constexpr std::string_view kPrefix = "pictures-";
 constexpr std::string_view kEnding = ".bin";
 
@@ -55,9 +56,8 @@ std::optional<std::int64_t> segment_number(const fs::path& path) {
 
 std::vector<std::int64_t> segments_in(const fs::path& folder) {
   std::vector<std::int64_t> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (const auto number = segment_number(entry.path())) found.push_back(*number);
+  for (const auto& path : list_folder(folder)) {
+    if (const auto number = segment_number(path)) found.push_back(*number);
   }
   return found;
 }
@@ -207,23 +207,26 @@ void PictureLog::compact() {
 
 void PictureLog::move_out(std::int64_t segment) {
   std::vector<Slot> slots;
-  std::vector<std::uint64_t> arrivals;
-  std::vector<PicturePlace> places;
   for (Slot slot = 0; slot < static_cast<Slot>(places_.size()); ++slot) {
-    if (place(slot).at.segment != segment) continue;
-    slots.push_back(slot);
-    arrivals.push_back(place(slot).arrival);
-    places.push_back(place(slot).at);
+    if (place(slot).at.segment == segment) slots.push_back(slot);
   }
-  try {
-    write(slots, arrivals, read(arrivals, places));
-  } catch (const std::exception&) {
-    for (const Slot slot : slots) {
-      if (place(slot).at.segment < 0) continue;  // write() named it already
-      lose(slot);
-      lost_.push_back(slot);
+  for (std::size_t at = 0; at < slots.size(); at += kMovedAtOnce) {
+    const auto some = std::span(slots).subspan(at, std::min(kMovedAtOnce, slots.size() - at));
+    std::vector<std::uint64_t> arrivals;
+    std::vector<PicturePlace> places;
+    for (const Slot slot : some) {
+      arrivals.push_back(place(slot).arrival);
+      places.push_back(place(slot).at);
     }
-    throw;
+    at::Tensor stored;
+    try {
+      stored = read(arrivals, places);
+    } catch (const std::exception&) {
+      for (const Slot slot : some) lose(slot);
+      lost_.insert(lost_.end(), some.begin(), some.end());
+      throw;
+    }
+    write(some, arrivals, stored);
   }
 }
 

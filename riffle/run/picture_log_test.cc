@@ -1,5 +1,6 @@
 #include "riffle/run/picture_log.h"
 
+#include <numeric>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -25,7 +26,7 @@ class PictureLogTest : public testing::Test {
   PictureLogTest() { fs::remove_all(folder_); }
   ~PictureLogTest() override { fs::remove_all(folder_); }
 
-  PictureLog open() const { return {folder_, kSlots, kBytes}; }
+  PictureLog open() const { return {folder_, slots_, kBytes}; }
 
   // The picture of a sample tells its arrival number.
   static at::Tensor pictures(const std::vector<std::uint64_t>& arrivals) {
@@ -70,6 +71,7 @@ class PictureLogTest : public testing::Test {
   fs::path folder_ =
       fs::path(testing::TempDir()) /
       ("riffle_log_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+  std::int64_t slots_ = kSlots;
   std::map<Slot, std::uint64_t> held_;
 };
 
@@ -128,6 +130,37 @@ TEST_F(PictureLogTest, DiskStaysBoundedHoweverLongTheStream) {
   EXPECT_LT(*std::max_element(sizes.begin(), sizes.end()), 3 * slab);
   // Each picture is written about once, and moved less than twice on average.
   EXPECT_LT(log.bytes_appended(), 3 * arrival * (kBytes + 16));
+  expect_readable(log);
+}
+
+TEST_F(PictureLogTest, ALargeSegmentIsMovedInParts) {
+  slots_ = 4096;
+  auto log = open();
+  std::uint64_t arrival = 0;
+  const auto append_all = [&](Slot begin, Slot end) {
+    std::vector<Slot> slots(static_cast<std::size_t>(end - begin));
+    std::iota(slots.begin(), slots.end(), begin);
+    std::vector<std::uint64_t> arrivals(slots.size());
+    std::iota(arrivals.begin(), arrivals.end(), arrival);
+    arrival += arrivals.size();
+    for (std::size_t i = 0; i < slots.size(); ++i) held_[slots[i]] = arrivals[i];
+    log.append(slots, arrivals, pictures(arrivals));
+  };
+  append_all(0, 4096);
+  append_all(0, 2048);
+  append_all(1024, 3072);
+  {
+    // The batch, then the last 1,024 of the first segment by 256, each time a header and records.
+    int writes = 0;
+    const FileFaults faults([&](FileStep step, const fs::path&) {
+      return FileFault{step == FileStep::write && ++writes == 6 ? ENOSPC : 0};
+    });
+    EXPECT_THROW(append_all(0, 512), Error);
+  }
+  const auto lost = log.take_lost();
+  EXPECT_EQ(lost.size(), 256u);
+  for (const Slot slot : lost) held_.erase(slot);
+  log.sync();
   expect_readable(log);
 }
 

@@ -102,10 +102,10 @@ fs::path RunFolder::manifest(const std::string& checkpoint) const {
 
 std::vector<fs::path> RunFolder::files_ending(const char* ending) const {
   std::vector<fs::path> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(checkpoints(), error)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with('.') && entry.path().extension() == ending) found.push_back(entry.path());
+  for (const auto& path : list_folder(checkpoints())) {
+    if (!path.filename().string().starts_with('.') && path.extension() == ending) {
+      found.push_back(path);
+    }
   }
   std::ranges::sort(found, made_before);
   return found;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "riffle/base/error.h"
+#include "riffle/base/file.h"
 #include "riffle/base/protobuf.h"
 #include "riffle/base/text.h"
 
@@ -67,8 +68,9 @@ fs::path new_file(const fs::path& folder) {
   }
   // A clock that was set back must not put a file before earlier ones.
   auto seconds = static_cast<std::int64_t>(now_seconds());
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
+  const auto others = list_folder(folder);
+  for (const auto& path : others) {
+    const std::string name = path.filename().string();
     std::int64_t earlier = 0;
     if (!name.starts_with(kPrefix)) continue;
     std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), earlier);
@@ -78,8 +80,8 @@ fs::path new_file(const fs::path& folder) {
     const std::string count = cat(std::setfill('0'), std::setw(3), number);
     const fs::path path = folder / cat(kPrefix, seconds, '.', count, ".riffle.", ::getpid());
     const std::string same_time = cat(kPrefix, seconds, '.', count, '.');
-    const bool taken = std::ranges::any_of(fs::directory_iterator(folder), [&](const auto& entry) {
-      return entry.path().filename().string().starts_with(same_time);
+    const bool taken = std::ranges::any_of(others, [&](const fs::path& other) {
+      return other.filename().string().starts_with(same_time);
     });
     if (!taken) return path;
   }
