@@ -9,6 +9,15 @@
 #include "riffle/base/text.h"
 
 namespace riffle {
+namespace {
+
+// A batch of nothing but black pictures, all the same to the network, has features of zeros, which
+// point nowhere. Such samples are the most redundant there are, so they share one direction.
+at::Tensor with_direction(const at::Tensor& features) {
+  return features + features.eq(0).all(/*dim=*/1, /*keepdim=*/true);
+}
+
+}  // namespace
 
 NearestIndexConfig minred_index(const BufferConfig& config, std::int64_t slots,
                                 std::int64_t feature_dim, at::Device device) {
@@ -40,7 +49,7 @@ void MinRed::inserted(std::span<const Slot> slots, const at::Tensor& features) {
   if (features.defined()) {
     std::vector<std::uint64_t> ages;
     for (std::size_t i = 0; i < slots.size(); ++i) ages.push_back(arrivals_ + i);
-    index_->set(slots, ages, features);
+    index_->set(slots, ages, with_direction(features));
   }
   for (const Slot slot : slots) {
     record(slot) = {arrivals_, 0};
@@ -56,7 +65,7 @@ void MinRed::drawn(std::span<const Slot> slots) {
 }
 
 void MinRed::tracked(std::span<const Slot> slots, const at::Tensor& features) {
-  index_->blend(slots, arrivals_of(slots), features, momentum_);
+  index_->blend(slots, arrivals_of(slots), with_direction(features), momentum_);
 }
 
 void MinRed::forget(Slot slot) {

@@ -50,6 +50,14 @@ TEST(MinRed, DistancesAreThoseOfWhoIsLeft) {
   EXPECT_THAT(policy.evict(1), ElementsAre(3));
 }
 
+TEST(MinRed, FeaturesOfZerosAreRedundantOfOneAnother) {
+  auto policy = make();
+  policy.inserted(Slots{0, 1, 2, 3}, angles({100, 200, 280, 340}));
+  policy.inserted(Slots{4, 5, 6}, torch::zeros({3, 2}));
+  policy.tracked(Slots{4}, torch::zeros({1, 2}));
+  EXPECT_THAT(policy.evict(2), UnorderedElementsAre(4, 5));
+}
+
 TEST(MinRed, AgeCountsForTheTieNotTheSlot) {
   for (const auto tie : {TieRule::older, TieRule::newer}) {
     BufferConfig config;

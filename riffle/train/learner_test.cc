@@ -107,6 +107,28 @@ TEST(Learner, FeaturesOnArrivalTrackEveryNewSampleOnceWarm) {
   EXPECT_GT(tracked_share(FeatureTime::arrival), tracked_share(FeatureTime::draw));
 }
 
+// A camera with its cap on, or at night.
+class BlackStream : public Stream {
+ public:
+  std::optional<Sample> next() override {
+    Sample sample;
+    sample.picture = Picture(16, 16);
+    sample.index = index_++;
+    return sample;
+  }
+  std::string position() const override { return {}; }
+  void seek(const std::string&) override {}
+
+ private:
+  std::uint64_t index_ = 0;
+};
+
+TEST_P(LearnerPolicies, BlackPicturesDoNotEndARun) {
+  BlackStream stream;
+  Learner learner(tiny(GetParam()), stream);
+  EXPECT_EQ(run(learner).size(), 12u);
+}
+
 TEST(Learner, ALossThatIsNoLongerFiniteStopsTheRunNamingTheUpdate) {
   auto config = tiny("fifo");
   config.train.lr = 1e30;
