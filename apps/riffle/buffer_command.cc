@@ -153,7 +153,7 @@ void add_buffer_command(CLI::App& app) {
   command->add_option("RUN", options->run, "Run folder")->required();
   command
       ->add_option("--checkpoint", options->checkpoint,
-                   "Name of a checkpoint, such as update-000000200; the newest without")
+                   "Checkpoint, such as update-000000200, or its file; the newest without")
       ->option_text("NAME");
   command->add_option("--out", options->out, "Where to write the page; RUN/buffer.html without")
       ->option_text("FILE");

@@ -4,6 +4,7 @@
 #include "apps/riffle/commands.h"
 #include <nlohmann/json.hpp>
 
+#include "riffle/base/file.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/study/demo.h"
@@ -53,6 +54,7 @@ void run_demo(const DemoCommand& options) {
   log_info(cat("riffle demo: ", plan.modes.size(), " ways to learn from one stream of clips, ",
                plan.repeats, " runs each of ", plan.modes.front().config.learner.train.max_updates,
                " updates"));
+  make_folders(options.out);  // before minutes are spent
   const Comparison comparison = compare(plan);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -21,7 +21,9 @@ struct EncoderFlags {
   void add_source_to(CLI::App& command) {
     command.add_option("RUN", run, "Run folder, or a safetensors file with an encoder")->required();
     command
-        .add_option("--checkpoint", checkpoint, "Checkpoint file; the latest of the run without")
+        .add_option(
+            "--checkpoint", checkpoint,
+            "Checkpoint, such as update-000000200, or its file; the latest of the run without")
         ->option_text("FILE");
   }
   // How pictures are shown to it:

@@ -5,6 +5,8 @@
 #include "apps/riffle/encoder_flags.h"
 #include <nlohmann/json.hpp>
 
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
 #include "riffle/model/encoder_weights.h"
 #include "riffle/model/onnx.h"
 
@@ -12,15 +14,29 @@ namespace riffle {
 namespace {
 
 struct ExportOptions : EncoderFlags {
-  std::string format = "safetensors";
+  std::string format;
   std::string out;
   bool json = false;
 };
 
+// What --format says, or else the ending of the file.
+std::string format_of(const ExportOptions& options) {
+  const auto ending = std::filesystem::path(options.out).extension();
+  const std::string by_ending = ending == ".onnx"          ? "onnx"
+                                : ending == ".safetensors" ? "safetensors"
+                                                           : "";
+  if (options.format.empty()) return by_ending.empty() ? "safetensors" : by_ending;
+  if (!by_ending.empty() && by_ending != options.format) {
+    throw Error(cat("--format ", options.format, " contradicts --out ", options.out));
+  }
+  return options.format;
+}
+
 void run_export(const ExportOptions& options) {
+  const std::string format = format_of(options);
   const ModelSource source = options.open();
   const EncoderWeights weights = encoder_weights(*source.objective, source.model, source.size);
-  if (options.format == "onnx") {
+  if (format == "onnx") {
     write_onnx(options.out, weights);
   } else {
     write_encoder(options.out, weights);
@@ -29,7 +45,7 @@ void run_export(const ExportOptions& options) {
   const auto dim = source.objective->encoder_dim();
   if (options.json) {
     std::cout << nlohmann::ordered_json{{"out", options.out},
-                                        {"format", options.format},
+                                        {"format", format},
                                         {"checkpoint", source.file},
                                         {"architecture", weights.architecture()},
                                         {"features", dim},
@@ -49,10 +65,12 @@ void add_export_command(CLI::App& app) {
   const auto options = std::make_shared<ExportOptions>();
   options->add_source_to(*command);
   command
-      ->add_option("--format", options->format,
-                   "safetensors (torchvision's names) or onnx (free batch size)")
+      ->add_option(
+          "--format", options->format,
+          "safetensors (torchvision's names) or onnx (free batch size); by the file's ending "
+          "without")
       ->check(CLI::IsMember({"safetensors", "onnx"}))
-      ->option_text("FORMAT [safetensors]");
+      ->option_text("FORMAT");
   command->add_option("--out", options->out, "File to write")->required()->option_text("FILE");
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(

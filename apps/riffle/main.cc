@@ -41,10 +41,37 @@ void require_known_command(const CLI::App& app, int argc, char** argv) {
   }
 }
 
+// CLI11 would name what follows a misspelt option too, and in another order.
+void require_known_options(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* command = &app;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--") return;
+    if (!argument.starts_with("--")) {
+      for (const CLI::App* named : command->get_subcommands(nullptr)) {
+        if (named->get_name() == argument) {
+          command = named;
+          break;
+        }
+      }
+      continue;
+    }
+    const std::string option = argument.substr(0, argument.find('='));
+    if (command->get_option_no_throw(option) || app.get_option_no_throw(option)) continue;
+    std::vector<std::string> names;
+    for (const CLI::Option* known : command->get_options()) {
+      for (const auto& name : known->get_lnames()) names.push_back("--" + name);
+    }
+    throw Error(cat("unknown option '", option, "'; did you mean '", nearest_name(option, names),
+                    "'? (see riffle ", command->get_name(), " --help)"));
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App app("riffle learns visual representations from streams that never end.", "riffle");
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
+  app.fallthrough();  // -q may follow the command
   app.footer("Example: riffle demo\nEvery command has --help with an example of its own.");
   bool quiet = false;
   app.add_flag("-q,--quiet", quiet, "No progress, only warnings and errors");
@@ -66,6 +93,7 @@ int run(int argc, char** argv) {
   add_completion_command(app);
 
   require_known_command(app, argc, argv);
+  require_known_options(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help and --version

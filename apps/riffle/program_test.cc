@@ -1,5 +1,6 @@
 // The program as a user meets it: exit codes, one-line complaints, JSON, files left behind.
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,29 @@ TEST_F(ProgramTest, TrainThenProbeGivesAccuraciesBesideTheUntrainedNetwork) {
   EXPECT_FALSE(accuracy["recipe"].get<std::string>().empty());
 
   expect_refused("train --run run " + kTiny, "holds a run already");
+}
+
+TEST_F(ProgramTest, ARunThatCameToNothingMayBeTriedAgain) {
+  const std::string train = "-q train --run run " + kTiny + " --shape limit:samples=";
+  expect_refused(train + "24", "give a smaller --capacity or a longer stream");
+  EXPECT_EQ(riffle(train + "48").exit_code, 0);
+  expect_refused(train + "48", "holds a run already");
+}
+
+TEST_F(ProgramTest, AMisspeltOptionIsNamedWithItsNeighbour) {
+  expect_refused("train --strem folder:photos --run run", "did you mean '--stream'?");
+  expect_refused("bench load --rouns=3", "did you mean '--rounds'?");
+  EXPECT_EQ(riffle("config -q").exit_code, 0);
+}
+
+TEST_F(ProgramTest, AFolderThatCannotBeMadeIsNamed) {
+  std::ofstream(folder_ / "file") << "text";
+  for (const std::string& command :
+       {"train --run file/run " + kTiny, std::string("demo --out file/page")}) {
+    const auto outcome = riffle(command);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("cannot make folder file"));
+  }
 }
 
 TEST_F(ProgramTest, AStreamThatEndsBeforeTheRunIsNamed) {

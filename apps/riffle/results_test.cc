@@ -76,6 +76,27 @@ TEST_F(ResultsTest, ExportedWeightsStartAnotherRunAndAreProbedAndEmbeddedAsTheRu
   EXPECT_FALSE(fs::exists(folder_ / "r"));
 }
 
+TEST_F(ResultsTest, TheEndingOfAFileSaysItsFormat) {
+  train("run");
+  EXPECT_EQ(json_of("export run --out a.onnx")["format"], "onnx");
+  EXPECT_EQ(json_of("export run --out a.safetensors")["format"], "safetensors");
+  EXPECT_EQ(json_of("export run --out weights")["format"], "safetensors");
+  expect_refused("export run --format onnx --out b.safetensors", "contradicts");
+}
+
+TEST_F(ResultsTest, ACheckpointIsGivenByItsNameOrByAFileOfIt) {
+  train("run", "--set checkpoint.every=10");
+  const std::string first = "run/checkpoints/update-000000010";
+  for (const std::string& given :
+       {std::string("update-000000010"), first + ".json", first + ".safetensors"}) {
+    EXPECT_EQ(json_of("export run --out weights --checkpoint " + given)["checkpoint"],
+              first + ".safetensors");
+    EXPECT_EQ(json_of("buffer run --checkpoint " + given)["checkpoint"], "update-000000010");
+  }
+  expect_refused("export run --out weights --checkpoint update-11",
+                 "there are: update-000000010, update-000000020");
+}
+
 TEST_F(ResultsTest, WhatCannotBeExportedOrEmbeddedIsRefused) {
   train("run");
   expect_refused("export run --format pickle --out x", "pickle");

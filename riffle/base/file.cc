@@ -188,11 +188,29 @@ std::vector<fs::path> list_folder(const fs::path& folder) {
       found.push_back(entry->path());
     }
   }
-  if (error && error != std::errc::no_such_file_or_directory) {
+  const bool absent =
+      error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+  if (error && !absent) {
     throw Error(cat("cannot list folder ", folder.string(), ": ", error.message()),
                 ErrorKind::failure);
   }
   return found;
+}
+
+void make_folders(const fs::path& folder) {
+  std::error_code error;
+  if (folder.empty() || fs::is_directory(folder, error)) return;
+  make_folders(folder.parent_path());
+  fs::create_directory(folder, error);
+  if (error) {
+    throw Error(cat("cannot make folder ", folder.string(), ": ", error.message()),
+                ErrorKind::failure);
+  }
+  try {
+    sync_folder(folder_of(folder));
+  } catch (const Error&) {
+    // The folder above may not be ours to flush, and a sick disk will show with the next file.
+  }
 }
 
 void remove_temporary_files(const fs::path& folder) {

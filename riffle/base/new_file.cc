@@ -15,13 +15,9 @@ namespace {
 
 fs::path make_room_for(const fs::path& path) {
   fs::path temporary = temporary_path(path);
-  std::error_code error;
-  fs::create_directories(temporary.parent_path(), error);
-  if (error) {
-    throw Error(cat("cannot make folder ", temporary.parent_path().string(), ": ", error.message()),
-                ErrorKind::failure);
-  }
-  if (fs::is_directory(path, error)) throw Error(cat(path.string(), " is a folder, not a file"));
+  make_folders(temporary.parent_path());
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) throw Error(cat(path.string(), " is a folder, not a file"));
   return temporary;
 }
 

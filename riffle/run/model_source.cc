@@ -14,12 +14,9 @@ namespace {
 ModelSource open_run(const std::string& run, const std::string& checkpoint) {
   const auto folder = RunFolder::open(run);
   const Config config = folder.config();
-  std::filesystem::path file = checkpoint;
-  if (file.empty()) {
-    const auto latest = folder.latest_checkpoint();
-    if (!latest) throw Error(cat(run, " has no checkpoint yet"));
-    file = *latest;
-  }
+  const auto latest = folder.latest_checkpoint();
+  if (!latest) throw Error(cat(run, " has no checkpoint yet"));
+  const auto file = checkpoint.empty() ? *latest : folder.find_checkpoint(checkpoint);
   return {.file = file.string(),
           .objective = load_objective(config, file),
           .model = config.learner.model,

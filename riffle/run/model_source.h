@@ -22,9 +22,9 @@ struct ModelSource {
   int picture_size(std::int64_t asked) const;
 };
 
-// `from` is a run folder, of which the checkpoint file `checkpoint` is read, or the newest when it
-// is empty; or a safetensors file with an encoder (encoder_weights.h). Throws Error when it is
-// neither, when the run has no checkpoint yet, or when a file is damaged or does not fit.
+// `from` is a run folder, of which `checkpoint` is read (its name or a file of it), or the newest
+// when that is empty; or a safetensors file with an encoder (encoder_weights.h). Throws Error when
+// it is neither, when the run has no checkpoint yet, or when a file is damaged or does not fit.
 ModelSource open_model(const std::string& from, const std::string& checkpoint = "");
 
 }  // namespace riffle

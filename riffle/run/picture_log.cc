@@ -134,7 +134,7 @@ void PictureLog::write(std::span<const Slot> slots, std::span<const std::uint64_
   }
   try {
     if (!newest_) {
-      fs::create_directories(folder_);
+      make_folders(folder_);
       // One that is there already is somebody else's, though the constructor did not see it.
       do {
         newest_.emplace(path_of(next_segment_++));

@@ -89,6 +89,21 @@ TEST_F(ResumeTest, ALongerEndGoesOnFromWhereARunWasDone) {
   EXPECT_THROW(resume(folder_ / "absent"), Error);
 }
 
+TEST_F(ResumeTest, AnEndThatIsBehindIsRefused) {
+  train(tiny("fifo"), folder_ / "run");
+  EXPECT_THAT([&] { resume(folder_ / "run", {"train.max_updates=5"}); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("has made 20 updates")));
+  EXPECT_EQ(RunFolder::open(folder_ / "run").config().learner.train.max_updates, 20);
+}
+
+// What a buffer of so many bytes holds depends on the threads, each of which takes some of them.
+TEST_F(ResumeTest, ACapacityInBytesStaysWhatItCameTo) {
+  Config config = tiny("minred");
+  config.learner.buffer.capacity = "2MB";
+  train(config, folder_ / "run");
+  EXPECT_EQ(resume(folder_ / "run", {"train.threads=2", "train.max_updates=22"}).updates, 22);
+}
+
 TEST_F(ResumeTest, TheEndOfARunHasALineOfMetricsAndAStopHasNone) {
   Config config = tiny("fifo");
   config.metrics.every = 8;

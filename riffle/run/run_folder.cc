@@ -4,8 +4,6 @@
 #include <iomanip>
 #include <tuple>
 
-#include <fcntl.h>
-
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
 #include "riffle/base/text.h"
@@ -20,19 +18,6 @@ constexpr const char* kSetAside = ".damaged";
 constexpr const char* kUpdate = "update-";
 constexpr const char* kFill = "fill-";
 
-// Flushes each folder that gets an entry, so that a power cut cannot take a young run as a whole; a
-// folder above the run may not be ours to flush, and a sick disk will show with the next file.
-void make_folders(const fs::path& path) {
-  if (path.empty() || fs::exists(path)) return;
-  make_folders(path.parent_path());
-  fs::create_directory(path);
-  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  try {
-    Descriptor(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC).sync();
-  } catch (const Error&) {
-  }
-}
-
 // "fill" comes before "update", and a longer number after a shorter one.
 bool made_before(const fs::path& a, const fs::path& b) {
   const auto key = [](const std::string& name) {
@@ -44,16 +29,20 @@ bool made_before(const fs::path& a, const fs::path& b) {
 }  // namespace
 
 void RunFolder::require_free(const fs::path& path) {
+  const RunFolder folder(path);
+  std::error_code none;
+  const auto metrics = fs::file_size(folder.metrics(), none);
+  const bool begun = !folder.checkpoint_names().empty() || folder.latest_checkpoint().has_value() ||
+                     (!none && metrics > 0);
+  // One that came to nothing, because its stream was too short or there was no memory, may be tried
+  // again.
+  if (!begun) return;
   if (fs::exists(path / kConfigFile)) {
     throw Error(cat(path.string(), " holds a run already; give another --run folder, or go on ",
                     "with it: riffle resume ", path.string()));
   }
-  // A new run would take them for its own, and remove them.
-  const RunFolder folder(path);
-  if (!folder.checkpoint_names().empty() || folder.latest_checkpoint()) {
-    throw Error(cat(path.string(), " holds checkpoints of a run without its ", kConfigFile,
-                    "; give another --run folder"));
-  }
+  throw Error(cat(path.string(), " holds checkpoints of a run without its ", kConfigFile,
+                  "; give another --run folder"));
 }
 
 RunFolder RunFolder::create(const fs::path& path, const Config& config) {
@@ -115,6 +104,14 @@ std::vector<std::string> RunFolder::checkpoint_names() const {
   std::vector<std::string> names;
   for (const auto& path : files_ending(kManifestEnding)) names.push_back(path.stem().string());
   return names;
+}
+
+fs::path RunFolder::find_checkpoint(const fs::path& given) const {
+  fs::path state = given.has_parent_path() ? given : checkpoints() / given;
+  state.replace_extension(kStateEnding);
+  if (fs::is_regular_file(state)) return state;
+  throw Error(cat(path_.string(), " has no checkpoint '", given.string(),
+                  "' (there are: ", join(checkpoint_names(), ", "), ")"));
 }
 
 std::optional<fs::path> RunFolder::latest_checkpoint() const {

@@ -41,6 +41,9 @@ class RunFolder {
   std::filesystem::path manifest(const std::string& checkpoint) const;
   // Those with a manifest, oldest first.
   std::vector<std::string> checkpoint_names() const;
+  // The state file of the checkpoint that a user means by its name or by one of its files. Throws
+  // Error when it is not there.
+  std::filesystem::path find_checkpoint(const std::filesystem::path& given) const;
   // The newest state file, of any version; nothing when there is none yet.
   std::optional<std::filesystem::path> latest_checkpoint() const;
   // Removes state files that no manifest names: the last writer was killed in between.

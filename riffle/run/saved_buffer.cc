@@ -40,11 +40,8 @@ Picture picture_of(const at::Tensor& pixels) {
 SavedBuffer::SavedBuffer(const RunFolder& folder, const std::string& name)
     : folder_(folder),
       config_(folder.config()),
-      checkpoint_(name.empty() ? newest_checkpoint(folder) : name) {
-  if (!std::filesystem::exists(folder.manifest(checkpoint_))) {
-    throw Error(cat(folder.path().string(), " has no checkpoint '", checkpoint_,
-                    "' (there are: ", join(folder.checkpoint_names(), ", "), ")"));
-  }
+      checkpoint_(name.empty() ? newest_checkpoint(folder)
+                               : folder.find_checkpoint(name).stem().string()) {
   const Checkpoint checkpoint = read_checkpoint(folder, checkpoint_);
   samples_seen_ = checkpoint.samples_seen;
   const NamedTensors state = find_part(checkpoint.state, "buffer.");

@@ -60,12 +60,7 @@ ProtobufMessage begin_event() {
 
 // TensorBoard shows files in the order of their names.
 fs::path new_file(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    throw Error(cat("cannot make folder ", folder.string(), ": ", error.message()),
-                ErrorKind::failure);
-  }
+  make_folders(folder);
   // A clock that was set back must not put a file before earlier ones.
   auto seconds = static_cast<std::int64_t>(now_seconds());
   const auto others = list_folder(folder);

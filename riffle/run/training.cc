@@ -246,16 +246,25 @@ void require_resume_keys(const std::vector<std::string>& assignments) {
   }
 }
 
+void require_end_ahead(const Config& config, std::int64_t update) {
+  const std::int64_t end = config.learner.train.max_updates;
+  if (end == 0 || update <= end) return;
+  throw Error(cat("the run has made ", update, " updates, more than --max-updates ", end));
+}
+
 }  // namespace
 
 TrainingResult train(Config config, const std::filesystem::path& path,
                      const TrainingOptions& options) {
   RunFolder::require_free(path);
-  // The count is a part of the run, so that it goes on the same on another machine.
+  // The numbers are a part of the run, so that it goes on the same on another machine: of threads,
+  // and of samples, which depends on the threads where a capacity is given in bytes.
   auto& threads = config.learner.train.threads;
   if (threads == 0) threads = std::max<std::int64_t>(1, std::thread::hardware_concurrency());
   const auto stream = open_stream(config.stream, config.shapes);
   Learner learner(config.learner, *stream);
+  auto& buffer = config.learner.buffer;
+  if (!buffer.is_none()) buffer.capacity = std::to_string(learner.buffer().capacity());
   const auto lock = RunFolder::lock(path);
   return begin(RunFolder::create(path, config), config, learner, options);
 }
@@ -291,6 +300,7 @@ TrainingResult resume(const std::filesystem::path& path,
     try {
       auto log = picture_log(folder, learner);
       Checkpoint checkpoint = read_checkpoint(folder, names.back());
+      require_end_ahead(config, checkpoint.update);
       const auto replaced = restore_checkpoint(checkpoint, learner, log, damaged_pictures);
       if (replaced > 0) {
         log_warning(cat(replaced, " of ", learner.buffer().size(), " pictures in the buffer of ",
@@ -300,7 +310,11 @@ TrainingResult resume(const std::filesystem::path& path,
       checkpoint.state.clear();
       for (const auto& name : damaged) folder.set_aside(name);
       if (!assignments.empty()) folder.write_config(config);
-      log_info(cat("run ", path.string(), " goes on after update ", checkpoint.update));
+      const bool done = checkpoint.update == config.learner.train.max_updates;
+      log_info(cat("run ", path.string(),
+                   done ? " has made all its updates; with more --max-updates it goes on from "
+                        : " goes on after update ",
+                   checkpoint.update));
       return Session(folder, config, learner, std::move(log), &checkpoint).run();
     } catch (const DamagedCheckpoint& error) {
       log_warning(cat("checkpoint ", names.back(), " cannot be used: ", error.what(),
