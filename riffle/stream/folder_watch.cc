@@ -113,6 +113,7 @@ std::vector<FolderChange> FolderWatch::read_changes() {
     if ((event.mask & IN_ISDIR) != 0) {
       if (leaves) {
         forget_below(path);
+        changes.push_back({Kind::folder_gone, std::move(path)});
       } else {
         changes.push_back({Kind::folder, std::move(path)});
       }

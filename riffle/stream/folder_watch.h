@@ -13,11 +13,12 @@ namespace riffle {
 
 struct FolderChange {
   enum class Kind {
-    begun,      // a file that was created, and is still to be written and closed
-    file,       // written and closed, moved in or linked
-    folder,     // new, or moved in: to be added, then read
-    gone,       // a file that was removed, moved away
-    overlooked  // changes were lost; `path` is empty: all has to be read again
+    begun,        // a file that was created, and is still to be written and closed
+    file,         // written and closed, moved in or linked
+    folder,       // new, or moved in: to be added, then read
+    gone,         // a file that was removed, moved away
+    folder_gone,  // the same of a folder, with all below it
+    overlooked    // changes were lost; `path` is empty: all has to be read again
   };
   Kind kind;
   std::string path;  // relative to the root

@@ -3,7 +3,9 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <optional>
 #include <set>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +21,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::Pair;
 
 TEST_F(WatchedFolder, GivesWhatIsThereInOrderThenWhatArrives) {
@@ -97,6 +101,29 @@ TEST_F(WatchedFolder, FoldersThatAppearAreWatchedToo) {
   EXPECT_EQ(next(*stream), "link/8.png");
 }
 
+TEST_F(WatchedFolder, OfAFolderThatIsMovedAwayNothingIsKept) {
+  const auto stream = open();
+  put(root_ / "day-1/1.png");
+  EXPECT_EQ(next(*stream), "day-1/1.png");
+  put(root_ / "day/deep/2.png");
+  EXPECT_EQ(next(*stream), "day/deep/2.png");
+  std::ofstream slow(root_ / "day/deep/slow.png", std::ios::binary);
+  put(root_ / "3.png");
+  EXPECT_EQ(next(*stream), "3.png");
+  EXPECT_THAT(stream->position(), HasSubstr("day/deep/slow.png"));
+  fs::rename(root_ / "day", base_ / "archive");
+  put(root_ / "4.png");
+  EXPECT_EQ(next(*stream), "4.png");
+  EXPECT_THAT(stream->position(), Not(HasSubstr("slow.png")));
+  slow.close();
+  // Its pictures are forgotten, so they are new; those of others are not.
+  fs::remove(base_ / "archive/deep/slow.png");
+  fs::rename(base_ / "archive", root_ / "day");
+  EXPECT_EQ(next(*stream), "day/deep/2.png");
+  put(root_ / "5.png");
+  EXPECT_EQ(next(*stream), "5.png");
+}
+
 TEST_F(WatchedFolder, AFileCountsWhenItIsWholeNotBefore) {
   const auto stream = open();
   const auto bytes = png(9);
@@ -131,6 +158,22 @@ TEST_F(WatchedFolder, OneThatIsWrittenAgainCountsAgain) {
     ASSERT_TRUE(sample);
     EXPECT_EQ(sample->picture.rgb.at(0), level);
   }
+}
+
+// The kernel tells of a close before the file counts as closed. Here a second writer, who came by
+// another name that is gone, closes without a notice.
+TEST_F(WatchedFolder, OneThatIsStillOpenWhenItsCloseIsNoticedIsLookedAtAgain) {
+  const auto stream = open("threads=0");
+  put(base_ / "elsewhere.png");
+  std::optional<std::fstream> writer(std::in_place, base_ / "elsewhere.png");
+  fs::create_hard_link(base_ / "elsewhere.png", root_ / "1.png");
+  fs::remove(base_ / "elsewhere.png");
+  std::fstream(root_ / "1.png").close();
+  const auto closes = std::async(std::launch::async, [&] {
+    std::this_thread::sleep_for(100ms);
+    writer.reset();
+  });
+  EXPECT_EQ(next(*stream), "1.png");
 }
 
 TEST_F(WatchedFolder, WhatCannotBeDecodedIsSkippedAndCountedAndTheWaitGoesOn) {

@@ -15,6 +15,9 @@ using namespace std::chrono_literals;
 // So long a picture waits for others that changed before it but are noticed later: clocks of files
 // are coarse, and closing takes its time. This makes the order that of a later listing.
 constexpr auto kSettle = 50ms;
+// So long until a file is looked at again that was open for writing when it should not have been:
+// the kernel tells of a close before it is over.
+constexpr auto kLookAgain = 250ms;
 
 }  // namespace
 
@@ -75,12 +78,15 @@ std::optional<PictureFeed::Item> PictureFeed::next_arrival() {
     const auto changes = watch_->wait(milliseconds_to_wait());
     if (!changes) return std::nullopt;
     for (const auto& change : *changes) take_in(change);
+    if (!open_still_.empty() && Clock::now() >= look_again_) {
+      for (const auto& path : std::exchange(open_still_, {})) arrive(path);
+    }
     if (!unreadable_.empty()) {
       auto item = std::move(unreadable_.front());
       unreadable_.pop_front();
       return item;
     }
-    if (waiting_.empty() || milliseconds_to_wait() > 0) continue;
+    if (waiting_.empty() || Clock::now() < waiting_.begin()->second + kSettle) continue;
     const auto first = waiting_.extract(waiting_.begin()).key();
     if (changed_at(root_ / first.path) == first.rank) return give(first);
     arrived_.erase(first.path);  // changed again, or gone
@@ -90,8 +96,11 @@ std::optional<PictureFeed::Item> PictureFeed::next_arrival() {
 
 int PictureFeed::milliseconds_to_wait() const {
   if (!unreadable_.empty()) return 0;
-  if (waiting_.empty()) return -1;
-  const auto left = waiting_.begin()->second + kSettle - Clock::now();
+  auto until = Clock::time_point::max();
+  if (!waiting_.empty()) until = waiting_.begin()->second + kSettle;
+  if (!open_still_.empty()) until = std::min(until, look_again_);
+  if (until == Clock::time_point::max()) return -1;
+  const auto left = until - Clock::now();
   return std::max(0, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count()));
 }
 
@@ -108,6 +117,9 @@ void PictureFeed::take_in(const FolderChange& change) {
       break;
     case FolderChange::Kind::gone:
       forget(change.path);
+      break;
+    case FolderChange::Kind::folder_gone:
+      forget_below(change.path);
       break;
     case FolderChange::Kind::overlooked:
       read_folder("", true);
@@ -156,6 +168,8 @@ void PictureFeed::arrive(const std::string& path) {
   forget(path);
   if (is_unfinished(root_ / path)) {
     unfinished_.insert(path);
+    if (open_still_.empty()) look_again_ = Clock::now() + kLookAgain;
+    open_still_.insert(path);
     return;
   }
   arrived_.emplace(path, changed);
@@ -164,10 +178,21 @@ void PictureFeed::arrive(const std::string& path) {
 
 void PictureFeed::forget(const std::string& path) {
   unfinished_.erase(path);
+  open_still_.erase(path);
   const auto known = arrived_.find(path);
   if (known == arrived_.end()) return;
   waiting_.erase({1, known->second, path});
   arrived_.erase(known);
+}
+
+void PictureFeed::forget_below(const std::string& folder) {
+  const std::string below = folder + '/', behind = folder + static_cast<char>('/' + 1);
+  for (auto* paths : {&unfinished_, &open_still_}) {
+    paths->erase(paths->lower_bound(below), paths->lower_bound(behind));
+  }
+  const auto first = arrived_.lower_bound(below), end = arrived_.lower_bound(behind);
+  for (auto known = first; known != end; ++known) waiting_.erase({1, known->second, known->first});
+  arrived_.erase(first, end);
 }
 
 }  // namespace riffle

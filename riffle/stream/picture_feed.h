@@ -61,6 +61,7 @@ class PictureFeed {
   void begin(const std::string& path);
   void arrive(const std::string& path);
   void forget(const std::string& path);
+  void forget_below(const std::string& folder);
   int milliseconds_to_wait() const;
 
   const std::filesystem::path root_;
@@ -72,7 +73,9 @@ class PictureFeed {
   std::map<std::string, std::int64_t> arrived_;
   std::map<ListedPicture, Clock::time_point> waiting_;  // with the time at which they were noticed
   std::set<std::string> unfinished_;                    // begun, and not closed yet
-  std::optional<ListedPicture> behind_;                 // the last by order of all that were given
+  std::set<std::string> open_still_;  // of those, which should have been: to be looked at again
+  Clock::time_point look_again_;
+  std::optional<ListedPicture> behind_;  // the last by order of all that were given
   std::deque<Item> unreadable_;
 };
 

@@ -75,6 +75,9 @@ class ReadAhead {
   }
 
  private:
+  // So that the threads do not go on for ever past a source that is broken for good.
+  static constexpr std::uint64_t kErrorWeight = std::uint64_t{1} << 20;
+
   struct Finished {
     std::optional<Result> result;
     std::exception_ptr error;
@@ -100,6 +103,7 @@ class ReadAhead {
         finished.bytes = weight_(*finished.result);
       } catch (...) {
         finished.error = std::current_exception();
+        finished.bytes = kErrorWeight;
       }
       lock.lock();
       if (course != course_) continue;  // the reader went elsewhere meanwhile

@@ -66,6 +66,23 @@ TEST(ReadAhead, AnExceptionComesOutWhereItsItemWould) {
   for (const std::int64_t i : {4, 5}) EXPECT_EQ(ahead.take(), i);
 }
 
+TEST(ReadAhead, DoesNotPileUpExceptions) {
+  constexpr int kThreads = 3;
+  std::atomic<int> begun = 0;
+  ReadAhead<std::int64_t> ahead(
+      kThreads, 1000,
+      [&](std::int64_t) -> std::int64_t {
+        ++begun;
+        throw std::runtime_error("gone");
+      },
+      weigh_nothing);
+  ahead.start(0, 1'000'000);
+  for (int taken = 1; taken <= 300; ++taken) {
+    ASSERT_THROW(ahead.take(), std::runtime_error);
+    ASSERT_LE(begun, taken + 1 + kThreads);
+  }
+}
+
 TEST(ReadAhead, MayBeLeftWhileItemsAreInHand) {
   ReadAhead<std::int64_t> ahead(
       4, 1000, [](std::int64_t i) { return i; }, weigh_nothing);

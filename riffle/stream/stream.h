@@ -25,7 +25,7 @@ struct Sample {
   std::int64_t clip = kNoClip;
   // Empty when the source knows none. The learner never reads it; probes and studies do.
   std::string label;
-  // Where it came from: a path, a URL, a member of a shard.
+  // Where it came from: a path, a URL, a member of a shard; each frame of a clip has its own.
   std::string key;
 };
 

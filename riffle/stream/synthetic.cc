@@ -160,6 +160,16 @@ class SyntheticStream : public Stream {
   std::string label_;
 };
 
+void refuse_options_of_other_orders(Uri& uri, const std::string& order) {
+  std::string refusal;
+  for (const auto& [key, needed] :
+       {std::pair{"groups", "lifelong"}, {"group_clips", "lifelong"}, {"window", "decorrelated"}}) {
+    if (uri.has(key) && order != needed) refusal = cat("synthetic: ", key, " needs order=", needed);
+  }
+  uri.refuse_unknown();  // which may be a slip in `order`
+  if (!refusal.empty()) throw Error(refusal);
+}
+
 }  // namespace
 
 std::unique_ptr<Stream> open_synthetic(Uri& uri) {
@@ -191,6 +201,7 @@ std::unique_ptr<Stream> open_synthetic(Uri& uri) {
     settings.window =
         static_cast<std::uint64_t>(uri.get_integer("window", 1 << 18, 1, std::int64_t{1} << 32));
   }
+  refuse_options_of_other_orders(uri, order);
   return std::make_unique<SyntheticStream>(settings, std::move(classes));
 }
 

@@ -28,7 +28,7 @@
 
 namespace riffle {
 
-// Reads its options from `uri`; the caller refuses those left over. Throws Error for a value out of
+// Refuses options it does not know, and those of another order. Throws Error for a value out of
 // range.
 std::unique_ptr<Stream> open_synthetic(Uri& uri);
 

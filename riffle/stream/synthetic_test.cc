@@ -19,6 +19,7 @@ namespace riffle {
 namespace {
 
 using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 std::unique_ptr<Stream> open(const std::string& options) {
   Uri uri("synthetic:?" + options);
@@ -250,6 +251,16 @@ TEST(Synthetic, DecorrelatedShowsEachFrameOfTheRandomOrderOnce) {
   }
   EXPECT_EQ(keys.size(), 1000u);
   EXPECT_LT(neighbours, 60);  // 7 / 299 of the pairs by chance
+}
+
+TEST(Synthetic, AnOptionOfAnotherOrderIsRefusedByThatOrder) {
+  EXPECT_THAT([] { open("groups=3"); },
+              ThrowsMessage<Error>(HasSubstr("groups needs order=lifelong")));
+  EXPECT_THAT([] { open("group_clips=9&order=decorrelated"); },
+              ThrowsMessage<Error>(HasSubstr("group_clips needs order=lifelong")));
+  EXPECT_THAT([] { open("order=lifelong&window=9"); },
+              ThrowsMessage<Error>(HasSubstr("window needs order=decorrelated")));
+  EXPECT_THAT([] { open("groups=3&ordr=lifelong"); }, ThrowsMessage<Error>(HasSubstr("'ordr'")));
 }
 
 TEST(Synthetic, LifelongShowsOneGroupAfterTheOther) {

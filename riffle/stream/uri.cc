@@ -98,7 +98,7 @@ Uri::Uri(std::string text, std::string scheme, std::string path,
       options_(std::move(options)) {}
 
 void Uri::require(const std::string& key, const std::string& example) {
-  if (find(key) != nullptr) return;
+  if (has(key)) return;
   throw Error(cat("'", text_, "' needs the option '", key, "', such as ", example));
 }
 

@@ -31,7 +31,9 @@ class Uri {
   const std::string& scheme() const { return scheme_; }
   const std::string& path() const { return path_; }
 
-  // Throws Error, quoting the example, when the option is not given.
+  bool has(const std::string& key) { return find(key) != nullptr; }
+  // Throws Error, quoting the example, when the option is not given. To be called behind
+  // refuse_unknown(), which tells more of a slip in its name.
   void require(const std::string& key, const std::string& example);
 
   std::string get(const std::string& key, const std::string& fallback);

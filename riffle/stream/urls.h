@@ -24,8 +24,8 @@
 // and counted: "timeout", "HTTP 404", "too large", "too many redirects", "not http", "bad address",
 // "private address", "unknown host", "cannot connect", "broken answer", "not secure" (its
 // certificate), and the reasons of the decoder, as for a page of HTML. A list of which nothing can
-// be used is an Error from next(). stop() ends the wait for a slow server. Every picture stands
-// alone (kNoClip).
+// be used, or that can no longer be read, is an Error from next(). stop() ends the wait for a slow
+// server. Every picture stands alone (kNoClip).
 //
 // Only http and https. Unless allow_private is set, no connection is made to the machine itself, to
 // private, link-local, shared, multicast or reserved addresses: this is checked on each URL, each

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <list>
 #include <map>
 #include <mutex>
@@ -46,8 +47,10 @@ class UrlFetcher::Loop {
 
   std::optional<Fetched> next() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return stopping_ || ended_ || !ready_.empty(); });
-    if (stopping_ || ready_.empty()) return std::nullopt;
+    changed_.wait(lock, [&] { return stopping_ || ended_ || failure_ || !ready_.empty(); });
+    if (stopping_) return std::nullopt;
+    if (ready_.empty() && failure_) std::rethrow_exception(failure_);
+    if (ready_.empty()) return std::nullopt;
     auto fetched = std::move(ready_.front());
     ready_.pop_front();
     ready_bytes_ -= fetched.bytes.size();
@@ -70,6 +73,19 @@ class UrlFetcher::Loop {
   using State = UrlTransfer::State;
 
   void run() {
+    try {
+      fetch();
+    } catch (...) {  // out of a thread it would end the program
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+    }
+    changed_.notify_all();
+    for (const auto& [easy, transfer] : active_) curl_multi_remove_handle(multi_, easy);
+    active_.clear();
+    window_.clear();
+  }
+
+  void fetch() {
     proxies_ = proxy_addresses();
     while (!is_stopping()) {
       fill_window();
@@ -81,9 +97,6 @@ class UrlFetcher::Loop {
       if (ended || handed_over) continue;  // others may begin now
       curl_multi_poll(multi_, nullptr, 0, milliseconds_to_wait(), nullptr);
     }
-    for (const auto& [easy, transfer] : active_) curl_multi_remove_handle(multi_, easy);
-    active_.clear();
-    window_.clear();
   }
 
   bool is_stopping() {
@@ -194,6 +207,7 @@ class UrlFetcher::Loop {
   std::deque<Fetched> ready_;
   std::size_t ready_bytes_ = 0;
   bool stopping_ = false, ended_ = false;
+  std::exception_ptr failure_;
   std::thread thread_;
 };
 

@@ -40,14 +40,16 @@ class UrlFetcher {
  public:
   using Entries = std::function<std::optional<UrlEntry>()>;
 
-  // `entries` gives the list; it is called by the fetcher's thread.
+  // `entries` gives the list; it is called by the fetcher's thread. What it throws ends the
+  // fetching.
   UrlFetcher(const FetchLimits& limits, Entries entries);
   ~UrlFetcher();
   UrlFetcher(const UrlFetcher&) = delete;
   UrlFetcher& operator=(const UrlFetcher&) = delete;
 
   // The following download, once it has come or failed for good. Nothing at the end, or when
-  // stopped.
+  // stopped. Where the thread met an exception, that comes out behind the downloads that were
+  // there by then, each time.
   std::optional<Fetched> next();
   void stop();
 

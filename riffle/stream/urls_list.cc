@@ -23,24 +23,50 @@ bool is_plain(std::string_view text) {
                       [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
 }
 
+// A file that opened but cannot be read (a disk that fails, a network drive that is gone) makes the
+// buffer throw.
+[[noreturn]] void throw_unreadable(const std::filesystem::path& path,
+                                   const std::ios_base::failure& why) {
+  throw Error(cat("cannot read the list of URLs ", path.string(), ": ", why.code().message()),
+              ErrorKind::failure);
+}
+
 }  // namespace
 
-UrlList::UrlList(const std::filesystem::path& path, UrlPlace start) : place_(start) {
+UrlList::UrlList(const std::filesystem::path& path, UrlPlace start) : path_(path), place_(start) {
   if (std::filesystem::is_directory(path) ||
       file_.open(path, std::ios::in | std::ios::binary) == nullptr) {
     throw Error(cat("cannot read the list of URLs ", path.string()));
   }
   if (start.offset == 0) return;
-  const bool there = file_.pubseekpos(start.offset - 1) == std::streampos(start.offset - 1);
-  const auto before = there ? file_.sbumpc() : std::filebuf::traits_type::eof();
-  const bool at_end = file_.sgetc() == std::filebuf::traits_type::eof();
-  if (before != '\n' && (before == std::filebuf::traits_type::eof() || !at_end)) {
-    throw Error(cat("no line of ", path.string(), " begins at byte ", start.offset,
-                    "; the list was changed since the position was saved"));
+  try {
+    if (is_at_a_line()) return;
+  } catch (const std::ios_base::failure& why) {
+    throw_unreadable(path_, why);
   }
+  throw Error(cat("no line of ", path.string(), " begins at byte ", start.offset,
+                  "; the list was changed since the position was saved"));
 }
 
 std::optional<UrlEntry> UrlList::next() {
+  try {
+    return read_entry();
+  } catch (const std::ios_base::failure& why) {
+    throw_unreadable(path_, why);
+  }
+}
+
+// Goes to the place, which is not the beginning of the file, and says whether a line begins there.
+bool UrlList::is_at_a_line() {
+  constexpr auto kEnd = std::filebuf::traits_type::eof();
+  const auto before_it = place_.offset - 1;
+  const bool there = file_.pubseekpos(before_it) == std::streampos(before_it);
+  const auto before = there ? file_.sbumpc() : kEnd;
+  const bool at_end = file_.sgetc() == kEnd;
+  return before == '\n' || (before != kEnd && at_end);
+}
+
+std::optional<UrlEntry> UrlList::read_entry() {
   while (auto line = read_line()) {
     const auto text = trimmed(*line);
     if (text.empty() || text.starts_with('#')) continue;

@@ -30,12 +30,15 @@ class UrlList {
   // Throws Error when the file cannot be read, or no line begins at that place.
   UrlList(const std::filesystem::path& path, UrlPlace start);
 
-  // The following entry, or nothing at the end.
+  // The following entry, or nothing at the end. Throws Error when the file cannot be read any more.
   std::optional<UrlEntry> next();
 
  private:
+  bool is_at_a_line();
+  std::optional<UrlEntry> read_entry();
   std::optional<std::string> read_line();
 
+  const std::filesystem::path path_;
   std::filebuf file_;
   UrlPlace place_;
 };

@@ -1,6 +1,7 @@
 #include "riffle/stream/urls.h"
 
 #include <condition_variable>
+#include <filesystem>
 #include <future>
 #include <mutex>
 
@@ -13,9 +14,11 @@
 #include "riffle/stream/urls_server.h"
 
 namespace riffle {
+namespace fs = std::filesystem;
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -174,6 +177,26 @@ TEST_F(Urls, ATextThatIsNoPositionIsRefusedAndChangesNothing) {
   }
   EXPECT_EQ(stream->position(), position);
   EXPECT_THAT(levels(*stream), ElementsAre(1, 2));
+}
+
+TEST_F(Urls, AListThatCannotBeReadOnTheWayIsAnErrorOfNextUntilItCanBeAgain) {
+  for (const std::string threads : {"threads=0", "threads=3"}) {
+    serve(2);
+    const auto stream = open(threads);
+    const auto start = stream->position();
+    fs::remove(root_ / "list.txt");
+    fs::create_symlink("/proc/self/mem", root_ / "list.txt");  // opens, but cannot be read
+    for (int tries = 0; tries < 2; ++tries) {
+      EXPECT_THAT([&] { stream->next(); },
+                  ThrowsMessage<Error>(AllOf(HasSubstr("list.txt"), HasSubstr("output error"))));
+    }
+    EXPECT_EQ(stream->position(), start);
+    EXPECT_THROW(open(threads), Error);
+    fs::remove(root_ / "list.txt");
+    serve(2);
+    stream->seek(start);
+    EXPECT_THAT(levels(*stream), ElementsAre(0, 1));
+  }
 }
 
 TEST_F(Urls, AListThatCannotBeReadOrIsEmptyIsRefused) {

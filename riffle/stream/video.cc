@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -118,7 +119,13 @@ std::unique_ptr<VideoSource> open_live(Uri& uri, const VideoSampling& sampling,
   constexpr double kTimeout = 10, kLeastTimeout = 0.1, kMostTimeout = 3600;
   decoding.timeout = uri.get_number("timeout", kTimeout, kLeastTimeout, kMostTimeout);
   uri.refuse_unknown();
-  return std::make_unique<VideoLive>(VideoLiveOptions{uri.path(), sampling, decoding});
+  auto live = std::make_unique<VideoLive>(VideoLiveOptions{uri.path(), sampling, decoding});
+  // A camera that goes away is waited for, but one that never was there is a slip of the pen.
+  std::error_code unknown;
+  if (uri.path().starts_with('/') && !std::filesystem::exists(uri.path(), unknown)) {
+    throw Error(cat("video: there is no camera ", uri.path(), "; ls /dev/video* shows those here"));
+  }
+  return live;
 }
 
 std::unique_ptr<VideoSource> open_films(Uri& uri, const VideoSampling& sampling,

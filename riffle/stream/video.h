@@ -40,7 +40,7 @@
 
 namespace riffle {
 
-// Refuses options it does not know. Throws Error when there is no such film.
+// Refuses options it does not know. Throws Error when there is no such film or camera.
 std::unique_ptr<Stream> open_video(Uri& uri);
 
 }  // namespace riffle

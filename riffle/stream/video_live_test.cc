@@ -22,9 +22,12 @@ namespace riffle {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Property;
+using testing::Throws;
 using testing::ThrowsMessage;
 
 // A live camera: MPEG-TS of unknown length over HTTP.
@@ -208,7 +211,13 @@ TEST(VideoLiveAddress, IsToldFromAPattern) {
   }
 }
 
-TEST(VideoLiveAddress, ACameraThatIsNotThereIsWaitedFor) {
+TEST(VideoLiveAddress, ACameraThatIsNotThereIsRefused) {
+  EXPECT_THAT([] { open_stream("video:/dev/video250?fps=2"); },
+              Throws<Error>(AllOf(Property(&Error::kind, ErrorKind::bad_input),
+                                  Property(&Error::what, HasSubstr("/dev/video250")))));
+}
+
+TEST(VideoLiveAddress, ACameraThatIsGoneIsWaitedFor) {
 #ifndef RIFFLE_AVDEVICE
   EXPECT_THAT([] { open_stream("video:/dev/video250"); },
               ThrowsMessage<Error>(HasSubstr("libavdevice-dev")));

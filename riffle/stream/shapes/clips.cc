@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "riffle/base/name_hash.h"
 #include "riffle/base/text.h"
 #include "riffle/image/resize.h"
 #include "riffle/stream/shapes/camera_path.h"
@@ -18,6 +19,11 @@ struct ClipsOptions {
   std::uint64_t seed = 0;
 };
 
+// Stands for a key in a position: never 0.
+std::int64_t number_of(const std::string& key) {
+  return static_cast<std::int64_t>(name_hash(key) >> 1 | 1);
+}
+
 class ClipsStream : public Shape {
  public:
   ClipsStream(std::unique_ptr<Stream> below, const ClipsOptions& options)
@@ -30,11 +36,13 @@ class ClipsStream : public Shape {
       auto sample = below().next();
       if (!sample) return std::nullopt;
       if (sample->clip == kNoClip) {
-        begin_clip(kNoClip);
+        begin_clip(kNoClip, 0);
         enter(std::move(*sample));
         break;
       }
-      if (clips_ == 0 || sample->clip != source_clip_) begin_clip(sample->clip);
+      // Where a stream of one clip is looped, only its first frame tells that it begins again.
+      const auto frame = number_of(sample->key);
+      if (sample->clip != source_clip_ || frame == first_frame_) begin_clip(sample->clip, frame);
       if (frame_ == options_.length) continue;
       ++frame_;
       if (options_.size > 0) {
@@ -49,7 +57,7 @@ class ClipsStream : public Shape {
   std::string position() const override {
     const bool video = source_clip_ != kNoClip;
     return write_position("clips",
-                          {{given_, clips_, frame_, video ? 1 : 0, video ? source_clip_ : 0},
+                          {{given_, clips_, frame_, first_frame_, video ? source_clip_ : 0},
                            {in_still() ? before_ : below().position()}});
   }
 
@@ -60,7 +68,8 @@ class ClipsStream : public Shape {
     given_ = read.numbers[0];
     clips_ = read.numbers[1];
     frame_ = read.numbers[2];
-    source_clip_ = read.numbers[3] != 0 ? read.numbers[4] : kNoClip;
+    first_frame_ = read.numbers[3];
+    source_clip_ = first_frame_ != 0 ? read.numbers[4] : kNoClip;
     still_.reset();
   }
 
@@ -70,9 +79,10 @@ class ClipsStream : public Shape {
     return clips_ > 0 && source_clip_ == kNoClip && frame_ < options_.length;
   }
 
-  void begin_clip(std::int64_t source_clip) {
+  void begin_clip(std::int64_t source_clip, std::int64_t first_frame) {
     ++clips_;
     source_clip_ = source_clip;
+    first_frame_ = first_frame;
     frame_ = 0;
   }
 
@@ -114,6 +124,7 @@ class ClipsStream : public Shape {
   std::int64_t clips_ = 0;              // begun so far
   std::int64_t frame_ = 0;              // given of the current clip
   std::int64_t source_clip_ = kNoClip;  // what the current clip was below
+  std::int64_t first_frame_ = 0;        // of a video: the number of its key; of a still: 0
   std::string before_;                  // the place below before the current still
   std::optional<Sample> still_;
   std::optional<CameraPath> path_;

@@ -9,8 +9,9 @@
 //
 // A still (a sample without a clip) becomes N frames along a smooth random camera path over it. Of
 // a sample's clip, as a video has them, the first N frames are kept and the others dropped (read
-// and decoded all the same); a shorter clip stays as it is. Clips are numbered from 0 as they come,
-// and keep the label of what they were made of.
+// and decoded all the same); a shorter clip stays as it is, and one whose first frame comes again,
+// as in a loop, begins anew. Clips are numbered from 0 as they come, and keep the label of what
+// they were made of.
 #pragma once
 
 #include "riffle/stream/shapes/shape.h"

@@ -95,6 +95,27 @@ TEST(Clips, OfAVideoTheFirstFramesOfEachClipAreKept) {
   EXPECT_EQ(open_shapes(source, "clips:length=4,size=5")->next()->picture.width, 5);
 }
 
+TEST(Clips, AVideoThatComesAgainIsAClipOfItsOwn) {
+  // All of the first is one clip, whose number is the same in every pass.
+  for (const std::int64_t clip_length : {10, 5}) {
+    const auto source = made({.samples = 10, .clip_length = clip_length});
+    const auto samples = take(*open_shapes(source, "loop:times=3,clips:length=4"));
+    const auto clips = static_cast<std::size_t>(3 * 10 / clip_length);
+    ASSERT_EQ(samples.size(), 4 * clips);
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      EXPECT_EQ(samples[i].clip, static_cast<std::int64_t>(i / 4));
+      EXPECT_EQ(samples[i].key, samples[i % (4 * clips / 3)].key);
+    }
+  }
+  // A shorter one does not go on in the next pass.
+  const auto samples =
+      take(*open_shapes(made({.samples = 3, .clip_length = 3}), "loop:times=4,clips:length=5"));
+  ASSERT_EQ(samples.size(), 12u);
+  for (std::size_t i = 0; i < 12; ++i) {
+    EXPECT_EQ(samples[i].clip, static_cast<std::int64_t>(i / 3));
+  }
+}
+
 TEST(Clips, StillsAndVideosMayCome) {
   const auto samples = take(*open_shapes(
       made({.samples = 30}), "mix:synthetic:?size=8&frames=3&samples=30,clips:length=2"));

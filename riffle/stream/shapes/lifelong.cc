@@ -63,7 +63,7 @@ LifelongOptions read_options(Uri& options) {
       throw Error(cat("permutation=", permutation, " must name all ", read.groups, " groups"));
     }
   }
-  read.overlap = options.get_number("overlap", 0.1, 0, 0.5);
+  read.overlap = options.get_number("overlap", kLifelongOverlap, 0, 0.5);
   read.holdout = options.get_integer("holdout", 0, 0, std::int64_t{1} << 40);
   read.seed = static_cast<std::uint64_t>(
       options.get_integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));

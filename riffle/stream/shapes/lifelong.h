@@ -29,6 +29,8 @@
 
 namespace riffle {
 
+inline constexpr double kLifelongOverlap = 0.1;  // unless told otherwise
+
 std::unique_ptr<Stream> shape_lifelong(Uri& options, const StreamFactory& below);
 
 }  // namespace riffle

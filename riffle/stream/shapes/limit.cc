@@ -37,10 +37,10 @@ class LimitStream : public Shape {
 }  // namespace
 
 std::unique_ptr<Stream> shape_limit(Uri& options, const StreamFactory& below) {
-  options.require("samples", "limit:samples=10000");
   const auto samples =
       options.get_integer("samples", 0, 0, std::numeric_limits<std::int64_t>::max());
   options.refuse_unknown();
+  options.require("samples", "limit:samples=10000");
   return std::make_unique<LimitStream>(below(), samples);
 }
 

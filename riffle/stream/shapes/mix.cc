@@ -81,13 +81,13 @@ class MixStream : public Shape {
 }  // namespace
 
 std::unique_ptr<Stream> shape_mix(Uri& options, const StreamFactory& below) {
-  if (options.path().empty()) {
-    throw Error("the shape mix needs the address of a stream, such as mix:folder:/data/photos");
-  }
   const auto share = static_cast<float>(options.get_number("share", 0.5, 0, 1));
   const auto seed = static_cast<std::uint64_t>(
       options.get_integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
   options.refuse_unknown();
+  if (options.path().empty()) {
+    throw Error("the shape mix needs the address of a stream, such as mix:folder:/data/photos");
+  }
   auto second = open_stream(options.path());
   return std::make_unique<MixStream>(below(), std::move(second), share, seed);
 }

@@ -30,6 +30,7 @@ const std::vector<std::string> kShapes = {
     // Nested.
     "limit:samples=40,loop:times=3,clips:length=5",
     "clips:length=5,loop:times=2,subsample:every=4",
+    "loop:times=20,clips:length=7",
     "loop:times=2,shuffle:window=40,clips:length=3",
     "clips:length=6,decorrelate:window=64,memory=0,limit:samples=200",
     "lifelong:groups=3,list=LIST,loop:times=2,clips:length=4,throttle:rate=1e8",
@@ -89,6 +90,12 @@ TEST_F(Positions, OfVideosAreExact) {
                             .first_clip = std::numeric_limits<std::int64_t>::max() - 20,
                             .labels = 4,
                             .broken_every = 11});
+  for (const auto& shapes : kShapes) expect_exact(source, source, shapes, 12);
+}
+
+TEST_F(Positions, OfASingleVideoOverAndOverAreExact) {
+  const auto source =
+      made({.samples = 30, .clip_length = 30, .first_clip = 7, .labels = 4, .broken_every = 11});
   for (const auto& shapes : kShapes) expect_exact(source, source, shapes, 12);
 }
 

@@ -72,6 +72,10 @@ TEST(Shapes, AreRefusedBeforeAnythingIsOpened) {
   expect_refused("=3", "is no shape");
   expect_refused("clips:length=3,length=4", "stands twice");
   expect_refused("limit", "samples", "limit:samples=");
+  expect_refused("limit:sample=3", "did you mean 'samples'?", "unknown limit option 'sample'");
+  expect_refused("subsample:evry=3", "did you mean 'every'?");
+  expect_refused("throttle:rat=3", "did you mean 'rate'?");
+  expect_refused("mix:shre=0.2", "did you mean 'share'?");
   expect_refused("subsample", "every");
   expect_refused("throttle", "rate");
   expect_refused("throttle:rate=-1", "rate");

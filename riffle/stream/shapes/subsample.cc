@@ -39,9 +39,9 @@ class SubsampleStream : public Shape {
 }  // namespace
 
 std::unique_ptr<Stream> shape_subsample(Uri& options, const StreamFactory& below) {
-  options.require("every", "subsample:every=8");
   const auto every = options.get_integer("every", 1, 1, std::int64_t{1} << 40);
   options.refuse_unknown();
+  options.require("every", "subsample:every=8");
   return std::make_unique<SubsampleStream>(below(), every);
 }
 

@@ -52,10 +52,10 @@ class ThrottleStream : public Shape {
 }  // namespace
 
 std::unique_ptr<Stream> shape_throttle(Uri& options, const StreamFactory& below) {
-  options.require("rate", "throttle:rate=30");
   // From one a day to more than a clock can tell apart.
   const double rate = options.get_number("rate", 1, 1e-5, 1e9);
   options.refuse_unknown();
+  options.require("rate", "throttle:rate=30");
   return std::make_unique<ThrottleStream>(below(), rate);
 }
 
