@@ -7,8 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/error.h"
+#include "riffle/base/file.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
+#include "riffle/study/study_check.h"
 #include "riffle/study/study_estimate.h"
 #include "riffle/study/study_page.h"
 #include "riffle/study/study_runner.h"
@@ -25,6 +27,7 @@ struct StudyOptions {
   std::string data;
   std::string out;
   std::int64_t seeds = 0;
+  std::string device;
   std::vector<std::string> only;
   bool dry_run = false;
   bool json = false;
@@ -48,8 +51,8 @@ fs::path find_study(const std::string& name) {
   for (const auto& folder : study_folders()) {
     const fs::path file = folder / (name + ".yaml");
     if (fs::exists(file)) return file;
-    for (const auto& entry : fs::directory_iterator(folder)) {
-      if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+    for (const auto& path : list_folder(folder)) {
+      if (path.extension() == ".yaml") names.push_back(path.stem().string());
     }
   }
   std::ranges::sort(names);
@@ -62,6 +65,7 @@ std::string command_text(const StudyOptions& options, const fs::path& out) {
   if (!options.data.empty()) text += cat(" --data ", options.data);
   text += cat(" --out ", out.string());
   if (options.seeds > 0) text += cat(" --seeds ", options.seeds);
+  if (!options.device.empty()) text += cat(" --device ", options.device);
   return text;
 }
 
@@ -69,9 +73,23 @@ std::string time_text(double seconds) {
   return std::isfinite(seconds) ? duration_text(seconds) : "unknown";
 }
 
+// The list is of use on a machine without the data, too.
+void warn_if_not_ready(const Study& study, const StudyEstimate& estimate) {
+  std::vector<const StudyRun*> due;
+  for (const auto& [run, done, seconds] : estimate.runs) {
+    if (!done) due.push_back(&run);
+  }
+  try {
+    require_ready(study.probe, due);
+  } catch (const Error& error) {
+    log_warning(cat("these runs cannot be made: ", error.what()));
+  }
+}
+
 void list_runs(const StudyOptions& options, const Study& study, const RunChoice& choice,
                const fs::path& out) {
   const StudyEstimate estimate = estimate_study(study, out, choice);
+  warn_if_not_ready(study, estimate);
   if (options.json) {
     Json runs = Json::array();
     for (const auto& [run, done, seconds] : estimate.runs) {
@@ -105,6 +123,7 @@ void print_tables(const StudyFiles& files) {
 void run_study_command(const StudyOptions& options) {
   Study study = load_study(find_study(options.study), options.scale, options.data);
   if (options.seeds > 0) study.seeds = options.seeds;
+  study.device = options.device;
   const fs::path out = options.out.empty()
                            ? fs::path("studies-out") / cat(study.name, '-', options.scale)
                            : fs::path(options.out);
@@ -162,6 +181,9 @@ void add_study_command(CLI::App& app) {
   command->add_option("--seeds", options->seeds, "Runs of each kind, with a seed of their own")
       ->check(CLI::Range(1, 1000))
       ->option_text("N");
+  command->add_option("--device", options->device, "Of all runs, in place of the study's own")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->option_text("cpu|cuda");
   command
       ->add_option(
           "--only", options->only,

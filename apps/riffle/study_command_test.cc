@@ -40,7 +40,7 @@ set:
 vary:
   stream:
     there: {stream.uri: 'synthetic:?size=16'}
-    absent: {stream.uri: 'folder:absent'}
+    short: {stream.uri: 'synthetic:?size=16&samples=9'}
 probe:
   sets:
     made: {train: 'synthetic:?frames=1&size=16&seed=7&samples=60', val: 'synthetic:?frames=1&size=16&seed=7&samples=30'}
@@ -53,8 +53,37 @@ show:
 )";
   const auto outcome = riffle("-q study mine.yaml --scale smoke --out b --json");
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("1 of 2 runs failed: absent-seed0"));
+  EXPECT_THAT(outcome.err, HasSubstr("1 of 2 runs failed: short-seed0"));
   EXPECT_EQ(nlohmann::json::parse(outcome.out)["made"], 1);
+}
+
+TEST_F(StudyCommandTest, WhatEveryRunWouldMissIsSaidOnceBeforeTheFirst) {
+  const std::string study = "study correlated --scale small --data nodata --device cpu --out out";
+  const auto outcome = riffle(study);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("no file matches shards:nodata/tiny-imagenet"));
+  EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+
+  std::ofstream(folder_ / "file");
+  EXPECT_THAT(riffle("study unique-images --scale smoke --out file/out").err,
+              HasSubstr("cannot make folder file"));
+}
+
+TEST_F(StudyCommandTest, ADryRunSaysWhatIsMissing) {
+  const auto outcome = riffle("study unseen --scale small --data nodata --device cpu --dry-run");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("conventional-order1-seed0"));
+  EXPECT_THAT(outcome.err, HasSubstr("no file matches shards:nodata/tiny-imagenet"));
+}
+
+TEST_F(StudyCommandTest, ADeviceTakesThePlaceOfTheStudysOwn) {
+  ASSERT_EQ(
+      riffle("-q study unique-images --scale smoke --only images=1 --device cpu --out a").exit_code,
+      0);
+  std::ifstream in(folder_ / "a/unique-images.json");
+  EXPECT_THAT(nlohmann::json::parse(in)["command"], HasSubstr("--device cpu"));
+  expect_refused("study unique-images --scale smoke --device gpu", "cuda");
 }
 
 TEST_F(StudyCommandTest, StoppedWhileItProbesItGoesOnLater) {

@@ -13,6 +13,9 @@ namespace {
 
 // Rounding in the multiples of a step must not lose a tick that lies on the border.
 constexpr double kSlack = 1e-9;
+// Bounds nearer to each other than this, relative to their size, differ by rounding alone; ticks
+// between them could not be told apart.
+constexpr double kFlat = 1e-12;
 
 double nice_step(double range, int wanted) {
   const double rough = range / std::max(1, wanted);
@@ -24,7 +27,7 @@ double nice_step(double range, int wanted) {
 }
 
 Axis linear_axis(double low, double high, Ends ends, int wanted) {
-  if (!(high > low)) {
+  if (!(high - low > kFlat * std::max(std::abs(low), std::abs(high)))) {
     const double room = low == 0 ? 1 : std::abs(low) * 0.5;
     low -= room;
     high = low + 2 * room;

@@ -77,6 +77,18 @@ TEST(Axis, OneValueStillHasARange) {
   }
 }
 
+TEST(Axis, ValuesThatDifferByRoundingAloneAreOneValue) {
+  for (const double value : {0.03, 5e9, -7.5}) {
+    const double next = std::nextafter(value, 1e12);
+    for (const Ends ends : {Ends::rounded, Ends::tight}) {
+      const Axis axis = make_axis(value, next, Scale::linear, ends, 5);
+      EXPECT_LT(axis.low, value);
+      EXPECT_GT(axis.high, next);
+      EXPECT_LE(axis.ticks.size(), 8u);
+    }
+  }
+}
+
 TEST(ValueText, KeepsFourDigits) {
   EXPECT_EQ(value_text(43.2176), "43.22");
   EXPECT_EQ(value_text(1234567), "1,234,567");

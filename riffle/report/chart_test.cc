@@ -157,6 +157,12 @@ TEST(MovingMean, AveragesNeighboursAndKeepsGaps) {
   EXPECT_TRUE(moving_mean({}, 5).empty());
 }
 
+TEST(MovingMean, LeavesAConstantAsItIs) {
+  const std::vector<double> rates(500, 0.03);
+  EXPECT_EQ(moving_mean(rates, 1), rates);
+  EXPECT_EQ(moving_mean(rates, 8), rates);
+}
+
 TEST(LineChart, ManySeriesGetALegendAbove) {
   LineChart chart;
   for (int i = 0; i < 12; ++i) {

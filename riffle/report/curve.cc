@@ -82,18 +82,20 @@ std::vector<double> spread_apart(const std::vector<double>& wanted, double gap, 
 }
 
 std::vector<double> moving_mean(const std::vector<double>& values, std::size_t window) {
-  std::vector<double> sums = {0};
-  std::vector<std::size_t> counts = {0};
-  for (const double value : values) {
-    sums.push_back(sums.back() + (std::isfinite(value) ? value : 0));
-    counts.push_back(counts.back() + (std::isfinite(value) ? 1 : 0));
-  }
   std::vector<double> means = values;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i])) continue;
     const std::size_t begin = i - std::min(i, window / 2);
     const std::size_t end = std::min(values.size(), i + window / 2 + 1);
-    means[i] = (sums[end] - sums[begin]) / static_cast<double>(counts[end] - counts[begin]);
+    // From the value itself, so that rounding cannot move one whose neighbours are the same.
+    double beyond = 0;
+    double count = 0;
+    for (std::size_t j = begin; j < end; ++j) {
+      if (!std::isfinite(values[j])) continue;
+      beyond += values[j] - values[i];
+      ++count;
+    }
+    means[i] += beyond / count;
   }
   return means;
 }

@@ -128,11 +128,17 @@ double mean_forgetting(const RunResult& result, std::size_t point) {
   return mean_and_spread(values).mean;
 }
 
-// A group counts as not yet seen until the one before it ends.
+// Whether no sample of a group can have come yet: its first mix into the turn of the one before.
+bool is_unseen(const RunResult& result, std::size_t group, std::size_t point) {
+  const double begin =
+      end_of_group(result, group - 1) - result.overlap / static_cast<double>(result.order.size());
+  return seen_share(result, point) <= begin;
+}
+
 double unseen_accuracy(const RunResult& result, std::size_t point) {
   std::vector<double> values;
   for (std::size_t group = 1; group < result.order.size(); ++group) {
-    if (point <= end_point(result, group - 1)) {
+    if (is_unseen(result, group, point)) {
       values.push_back(accuracy_of(result.points[point], "linear_top1", result.order[group]));
     }
   }

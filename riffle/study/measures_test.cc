@@ -52,6 +52,19 @@ TEST(Measures, UnseenIsTheAccuracyOnGroupsThatDidNotComeYet) {
   EXPECT_TRUE(std::isnan(point_value(result, 2, "unseen", "all")));
 }
 
+TEST(Measures, AGroupIsSeenFromWhereItsFirstSamplesMixIntoTheTurnBefore) {
+  RunResult result = two_groups();
+  result.points[1].samples_seen = 500;
+  EXPECT_DOUBLE_EQ(point_value(result, 1, "unseen", "all"), 10);
+  result.points[1].samples_seen = 510;  // the evaluation nearest to its beginning, yet behind it
+  EXPECT_TRUE(std::isnan(point_value(result, 1, "unseen", "all")));
+  result.overlap = 0.1;
+  result.points[1].samples_seen = 460;
+  EXPECT_TRUE(std::isnan(point_value(result, 1, "unseen", "all")));
+  result.points[1].samples_seen = 440;
+  EXPECT_DOUBLE_EQ(point_value(result, 1, "unseen", "all"), 10);
+}
+
 TEST(Measures, AValueIsOfTheFirstSetUnlessAnotherIsNamed) {
   const RunResult result = two_groups();
   EXPECT_DOUBLE_EQ(final_value(result, "linear_top1", "all"), 25);

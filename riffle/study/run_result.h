@@ -29,7 +29,10 @@ struct RunResult {
   std::string probe;   // the evaluations in words: a result of other settings is none of this study
   std::map<std::string, std::string> recipes;  // by probe set, with every figure
   std::vector<std::string> order;              // groups in the order in which they came
-  std::vector<ResultPoint> points;             // the last is the run's end
+  // Before its turn and behind it, a group mixes with its neighbours for this share of a turn. Not
+  // in result.json: the study knows it.
+  double overlap = 0;
+  std::vector<ResultPoint> points;  // the last is the run's end
   // By measure: same_clip_pairs, same_clip_pairs_formula, clips_in_buffer, std, loss, seconds,
   // images_per_s, updates, samples_seen.
   std::map<std::string, double> values;

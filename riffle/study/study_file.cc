@@ -90,7 +90,7 @@ class Reader {
     }
   }
 
-  void read_runs(const YAML::Node& root, Study& study) const {
+  void read_runs(const YAML::Node& root, Study& study) {
     if (!root["scales"] || !root["scales"].IsMap() || !root["scales"][scale_]) {
       throw Error(cat("the study has no scale '", scale_, "'"));
     }
@@ -117,8 +117,7 @@ class Reader {
     check_names(study);
   }
 
-  void read_axes(const YAML::Node& vary, const std::map<std::string, Names>& drop,
-                 Study& study) const {
+  void read_axes(const YAML::Node& vary, const std::map<std::string, Names>& drop, Study& study) {
     require_map(vary, "vary");
     for (const auto& axis_node : vary) {
       StudyAxis axis{axis_node.first.as<std::string>(), {}};
@@ -127,6 +126,7 @@ class Reader {
       const auto dropped = drop.find(axis.name);
       for (const auto& node : axis_node.second) {
         const auto name = node.first.as<std::string>();
+        value_names_[axis.name].push_back(name);
         if (dropped != drop.end() && std::ranges::count(dropped->second, name) > 0) continue;
         AxisValue value{.name = name, .title = name, .set = {}, .order = {}, .only = {}};
         if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -141,10 +141,15 @@ class Reader {
       study.axes.push_back(std::move(axis));
     }
     for (const auto& [name, values] : drop) {
-      study_axis(study, name, "drop");
-      Names all;
-      for (const auto& node : vary[name]) all.push_back(node.first.as<std::string>());
-      for (const auto& value : values) require_known(cat("value of ", name), value, all);
+      require_values(study, name, values, "drop");
+    }
+  }
+
+  void require_values(Study& study, const std::string& axis, const Names& values,
+                      const std::string& where) const {
+    study_axis(study, axis, where);
+    for (const auto& value : values) {
+      require_known(cat("value of ", axis, " in ", where), value, value_names_.at(axis));
     }
   }
 
@@ -217,7 +222,7 @@ class Reader {
   }
 
   // What the file names must be there.
-  static void check_names(Study& study) {
+  void check_names(Study& study) const {
     const auto check_order = [&](const Names& order) {
       for (const auto& name : order) require_known("group in order", name, group_names(study));
     };
@@ -225,7 +230,7 @@ class Reader {
     for (const auto& axis : study.axes) {
       for (const auto& value : axis.values) {
         check_order(value.order);
-        for (const auto& [other, unused] : value.only) study_axis(study, other, "only");
+        for (const auto& [other, names] : value.only) require_values(study, other, names, "only");
       }
     }
   }
@@ -261,7 +266,7 @@ class Reader {
     }
   }
 
-  static void check_shown(const Shown& shown, const Names& parts, Study& study) {
+  void check_shown(const Shown& shown, const Names& parts, Study& study) const {
     if (shown.title.empty()) throw Error("each entry of 'show' begins with 'table:' or 'lines:'");
     const std::string where = cat("'", shown.title, "'");
     const bool table = shown.kind == Shown::Kind::table;
@@ -276,7 +281,7 @@ class Reader {
     }
     for (const auto& name : shown.rows) study_axis(study, name, where);
     for (const auto& name : shown.columns) study_axis(study, name, where);
-    for (const auto& [name, unused] : shown.where) study_axis(study, name, where);
+    for (const auto& [name, values] : shown.where) require_values(study, name, values, where);
     if (!shown.line.empty()) study_axis(study, shown.line, where);
     if (!shown.panel.empty()) study_axis(study, shown.panel, where);
     if (shown.x == "updates" || shown.x == "samples") return;
@@ -293,6 +298,7 @@ class Reader {
         const auto key = item.first.as<std::string>();
         const auto value = item.second.as<std::string>();
         if (std::ranges::find(study.axes, key, &StudyAxis::name) != study.axes.end()) {
+          require_values(study, key, {value}, "published");
           entry.at[key] = value;
         } else {
           // The paper's sets need not be there at this scale.
@@ -307,6 +313,7 @@ class Reader {
   std::filesystem::path file_;
   std::string scale_;
   std::string data_;
+  std::map<std::string, Names> value_names_;  // by axis, those that the scale drops too
 };
 
 }  // namespace

@@ -48,7 +48,8 @@ struct ProbeSet {
 };
 
 struct ProbePlan {
-  std::int64_t points = 1;         // evaluations, evenly along each run, the last at its end
+  // Evaluations, evenly along each run as near as checkpoints lie, the last at its end.
+  std::int64_t points = 1;
   std::int64_t samples = 0;        // of each stream at most; 0: all
   std::vector<ProbeSet> sets;      // the first is meant where a measure names none
   KeyValues groups;                // name -> shapes that pick its part of the first set's `val`
@@ -92,6 +93,7 @@ struct Study {
   std::string scale;
   std::string about;  // the scale in words
   std::int64_t seeds = 1;
+  std::string device;  // of all runs, whatever run.device says; empty: what it says
   WithoutBuffer without_buffer = WithoutBuffer::same_updates;
   KeyValues set;
   std::vector<StudyAxis> axes;
@@ -107,8 +109,8 @@ struct StudyRun {
   std::map<std::string, std::string> at;  // axis -> value name
   std::int64_t seed = 0;
   Config config;
-  std::int64_t evaluated_every = 0;  // updates; the last evaluation is at the end in any case
   std::vector<std::string> order;
+  double overlap = 0;  // of neighbouring groups, see RunResult
 };
 
 inline constexpr const char* kSeedAxis = "seed";  // what every study varies; no axis has this name

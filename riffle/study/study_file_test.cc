@@ -35,7 +35,6 @@ TEST_F(StudyFile, RunsAreTheCrossProductOfTheAxesTimesTheSeeds) {
   EXPECT_EQ(runs[7].config.learner.seed, 1u);
   EXPECT_THAT(runs[7].config.stream, HasSubstr("seed=1"));
   EXPECT_EQ(runs[7].config.checkpoint.every, 10);
-  EXPECT_EQ(runs[7].evaluated_every, 10);
   EXPECT_TRUE(runs[7].config.checkpoint.wait);
 }
 
@@ -60,8 +59,8 @@ TEST_F(StudyFile, AScaleChangesKeysAndValuesAndDropsSome) {
 TEST_F(StudyFile, WithoutABufferThereAreAsManyUpdatesOrAsManySamples) {
   EXPECT_EQ(expand(tiny())[0].config.learner.train.max_updates, 40);
   const Study study = tiny("set:\n", "without_buffer: same_samples\nset:\n");
-  // 20 batches for 40 updates with K = 2, and two that filled the buffer.
-  EXPECT_EQ(expand(study)[0].config.learner.train.max_updates, 22);
+  // Two batches that filled the buffer, and 19 for 38 updates with K = 2: the first two need none.
+  EXPECT_EQ(expand(study)[0].config.learner.train.max_updates, 21);
   EXPECT_EQ(expand(study)[1].config.learner.train.max_updates, 40);
 }
 
@@ -73,15 +72,29 @@ TEST_F(StudyFile, AKeyWithAPlusAddsToAList) {
                           "fifo: {title: FIFO, stream.shapes: loop, stream.shapes+: "
                           "'limit:samples=9',");
   EXPECT_EQ(expand(both)[1].config.shapes, "loop,limit:samples=9");
+  const Study everywhere =
+      tiny("smoke: {seeds: 2}",
+           "smoke: {set: {stream.shapes+: loop}, vary: {mode: {fifo: {stream.shapes+: "
+           "'limit:samples=9'}}}}");
+  EXPECT_EQ(expand(everywhere)[0].config.shapes, "loop");
+  EXPECT_EQ(expand(everywhere)[1].config.shapes, "loop,limit:samples=9");
 }
 
 TEST_F(StudyFile, ACheckpointIsThereForEachEvaluationAndThreeMoreForOneAtTheEnd) {
   const auto end = expand(tiny("points: 4", "points: 1"))[0];
   EXPECT_EQ(end.config.checkpoint.every, 10);
-  EXPECT_EQ(end.evaluated_every, 40);
   const auto three = expand(tiny("points: 4", "points: 3"))[0];
   EXPECT_EQ(three.config.checkpoint.every, 6);
-  EXPECT_EQ(three.evaluated_every, 12);
+}
+
+TEST_F(StudyFile, ARunKnowsHowFarItsGroupsOverlap) {
+  const auto overlap = [this](const std::string& shapes) {
+    return expand(tiny("smoke: {seeds: 2}", "smoke: {set: {stream.shapes: '" + shapes + "'}}"))[0]
+        .overlap;
+  };
+  EXPECT_DOUBLE_EQ(overlap("lifelong:groups=4,overlap=0.25,limit:samples=9"), 0.25);
+  EXPECT_DOUBLE_EQ(overlap("loop,lifelong"), 0.1);
+  EXPECT_DOUBLE_EQ(overlap("loop"), 0);
 }
 
 TEST_F(StudyFile, AChoiceNamesValuesOfAxesAndSeeds) {
@@ -133,11 +146,19 @@ TEST_F(StudyFile, MistakesAreRefusedWithTheFileAndTheKey) {
   expect_refused("samples=60", "samples=60', recipe: 'imagnet", "imagenet");
   expect_refused("smoke: {seeds: 2}", "small: {seeds: 2}", "no scale 'smoke'");
   expect_refused("smoke: {seeds: 2}", "smoke: {drop: {mode: lifo}}", "did you mean 'fifo'");
+  expect_refused("buffer.policy: fifo}", "buffer.policy: fifo, only: {mode: [fifi]}}",
+                 "value of mode in only");
+  expect_refused("rows: mode", "where: {mode: [non]}\n    rows: mode", "did you mean 'none'");
+  expect_refused("{mode: fifo, linear_top1: 12.5}", "{mode: lifo, linear_top1: 12.5}",
+                 "did you mean 'fifo'");
   expect_refused("none: {title", "no ne: {title", "folder names");
   expect_refused("threads: 1}", "threads: 1}\n  run.seed: 3", "run.seed");
   expect_refused("  mode:\n    none", "  seed: {a: {}}\n  mode:\n    none", "vary.seed");
   expect_refused("'synthetic:?frames=4", "'{data}synthetic:?frames=4", "--data");
   expect_refused("{mode: fifo, linear_top1: 12.5}", "{mode: fifo, accuracy: 12.5}", "accuracy");
+  expect_refused("scales:\n  smoke: {seeds: 2}",
+                 "without_buffer: same_samples\nscales:\n  smoke: {set: {buffer.capacity: 1MiB}}",
+                 "capacity in samples");
   expect_refused("title: Tiny", "title: [", "tiny.yaml");
 }
 

@@ -66,13 +66,20 @@ std::map<std::string, double> run_values(const RunFolder& folder, const Config& 
 }  // namespace
 
 std::vector<std::string> evaluation_checkpoints(const std::vector<std::string>& names,
-                                                std::int64_t every, std::int64_t points) {
+                                                std::int64_t updates, std::int64_t points) {
   std::vector<std::string> chosen;
   for (std::int64_t point = 1; point < points; ++point) {
-    const std::string name = RunFolder::checkpoint_name(point * every, 0);
-    if (name != names.back() && std::ranges::find(names, name) != names.end()) {
-      chosen.push_back(name);
+    // In units of 1 / points of an update, so that all are whole.
+    const auto distance = [&](const std::string& name) {
+      return std::abs(update_of(name) * points - point * updates);
+    };
+    const std::string* nearest = nullptr;
+    for (const auto& name : names) {
+      if (!name.starts_with(kUpdateName) || name == names.back()) continue;
+      if (nearest == nullptr || distance(name) < distance(*nearest)) nearest = &name;
     }
+    // Farther away than this, it is another evaluation's.
+    if (nearest != nullptr && 2 * distance(*nearest) < updates) chosen.push_back(*nearest);
   }
   chosen.push_back(names.back());
   return chosen;
@@ -80,6 +87,7 @@ std::vector<std::string> evaluation_checkpoints(const std::vector<std::string>& 
 
 void StudyProbe::read_sets(int size) {
   if (size_ == size) return;
+  size_ = 0;  // should reading fail, the next run must not take what is there for whole sets
   sets_.clear();
   groups_.clear();
   untrained_.clear();
@@ -181,6 +189,7 @@ std::optional<RunResult> StudyProbe::measure_run(const RunFolder& folder, const 
   result.config = config_yaml(run.config);
   result.probe = plan_.text();
   result.order = run.order;
+  result.overlap = run.overlap;
   if (plan_.points > 1) {
     ResultPoint start;
     start.accuracy = untrained_accuracies(run.config, result);
@@ -191,7 +200,8 @@ std::optional<RunResult> StudyProbe::measure_run(const RunFolder& folder, const 
   if (!groups_.empty() && run.config.learner.buffer.is_none()) {
     recent = std::make_unique<RecentLabels>(run.config);
   }
-  for (const auto& name : evaluation_checkpoints(names, run.evaluated_every, plan_.points)) {
+  const std::int64_t updates = run.config.learner.train.max_updates;
+  for (const auto& name : evaluation_checkpoints(names, updates, plan_.points)) {
     if (stopped) return std::nullopt;
     show_progress(cat("probing ", run.slug, " at ", name));
     result.points.push_back(measure_checkpoint(folder, run, name, recent.get(), result));

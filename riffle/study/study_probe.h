@@ -53,9 +53,10 @@ class StudyProbe {
   std::map<std::string, std::map<std::string, Accuracy>> untrained_;  // by network and seed
 };
 
-// Of a run's checkpoints, those to evaluate: each `every` updates, `points` in all, the newest
-// being the last. One that the disk did not take is left out.
+// Of the checkpoints of a run that was to make so many updates, those to evaluate: the ones nearest
+// to `points` places evenly along it, the newest being the last. One that the disk did not take is
+// left out.
 std::vector<std::string> evaluation_checkpoints(const std::vector<std::string>& names,
-                                                std::int64_t every, std::int64_t points);
+                                                std::int64_t updates, std::int64_t points);
 
 }  // namespace riffle

@@ -1,15 +1,22 @@
 #include "riffle/study/study_runner.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <exception>
 #include <set>
 
+#include <unistd.h>
+
 #include "riffle/base/error.h"
+#include "riffle/base/file.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
+#include "riffle/buffer/memory_plan.h"
 #include "riffle/run/checkpoint.h"
 #include "riffle/run/picture_log.h"
 #include "riffle/run/training.h"
+#include "riffle/study/study_check.h"
 #include "riffle/study/study_probe.h"
 
 namespace riffle {
@@ -21,9 +28,18 @@ namespace {
                   "--out, or remove that folder"));
 }
 
-// A run folder says how many threads it uses, a study may leave that open.
+void require_writable(const fs::path& folder) {
+  make_folders(folder);
+  if (::access(folder.c_str(), W_OK) != 0) {
+    throw Error(cat("cannot write to folder ", folder.string(), ": ", std::strerror(errno)));
+  }
+}
+
+// A run folder says how many threads and samples it has, where a study may leave that open.
 bool same_settings(Config in_folder, const Config& wanted) {
   if (wanted.learner.train.threads == 0) in_folder.learner.train.threads = 0;
+  const auto& capacity = wanted.learner.buffer.capacity;
+  if (parse_capacity(capacity).bytes > 0) in_folder.learner.buffer.capacity = capacity;
   return config_yaml(in_folder) == config_yaml(wanted);
 }
 
@@ -38,9 +54,9 @@ void remove_old_checkpoints(const RunFolder& folder) {
   }
   std::set<std::string> keep;
   for (const auto segment : needed) keep.insert(PictureLog::segment_name(segment));
-  for (const auto& entry : fs::directory_iterator(folder.checkpoints())) {
-    const auto name = entry.path().filename().string();
-    if (name.starts_with("pictures-") && !keep.contains(name)) fs::remove(entry.path());
+  for (const auto& path : list_folder(folder.checkpoints())) {
+    const auto name = path.filename().string();
+    if (name.starts_with("pictures-") && !keep.contains(name)) fs::remove(path);
   }
 }
 
@@ -73,6 +89,7 @@ std::optional<RunResult> finished_result(const fs::path& out, const Study& study
     refuse_other(path.parent_path());
   }
   result.order = run.order;
+  result.overlap = run.overlap;
   return result;
 }
 
@@ -100,6 +117,12 @@ StudyOutcome run_study(const Study& study, const fs::path& out, const RunChoice&
       refuse_other(path);
     }
   }
+  std::vector<const StudyRun*> due;
+  for (std::size_t i = 0; i < outcome.runs.size(); ++i) {
+    if (!outcome.results[i] && is_chosen(choice, outcome.runs[i])) due.push_back(&outcome.runs[i]);
+  }
+  require_ready(study.probe, due);
+  if (!due.empty()) require_writable(out / "runs");
   StudyProbe probe(study.probe);
   for (std::size_t i = 0; i < outcome.runs.size(); ++i) {
     const StudyRun& run = outcome.runs[i];

@@ -36,8 +36,10 @@ std::optional<RunResult> finished_result(const std::filesystem::path& out, const
 void add_finished(StudyOutcome& outcome, const std::filesystem::path& out);
 
 // Makes the chosen runs; the outcome has the results of all that are done. A run that fails does
-// not end the study. Throws Error when it was stopped by a signal, and when a run in `out` has
-// other settings than the study's. Several processes with choices of their own may share `out`.
+// not end the study. Throws Error when it was stopped by a signal, and, before the first run, when
+// one in `out` has other settings than the study's, `out` cannot be written to, or something is
+// missing that runs need (study_check.h). Several processes with choices of their own may share
+// `out`.
 StudyOutcome run_study(const Study& study, const std::filesystem::path& out,
                        const RunChoice& choice = {});
 

@@ -74,16 +74,59 @@ TEST_F(StudyRunner, AnInterruptedRunGoesOnAndEndsTheSame) {
 
 TEST_F(StudyRunner, AFailingRunDoesNotEndTheStudyAndIsNamed) {
   const Study study =
-      tiny("buffer.policy: none}", "buffer.policy: none, stream.uri: 'folder:absent'}");
+      tiny("buffer.policy: none}", "buffer.policy: none, stream.uri: 'synthetic:?samples=4'}");
   const auto outcome = run_study(study, folder_ / "out");
   EXPECT_EQ(outcome.made, 2u);
   ASSERT_EQ(outcome.failed.size(), 2u);
   EXPECT_EQ(outcome.failed[0].first, "none-seed0");
-  EXPECT_THAT(outcome.failed[0].second, HasSubstr("absent"));
+  EXPECT_THAT(outcome.failed[0].second, HasSubstr("ended"));
   const auto files = write_study(outcome, folder_ / "out", "command");
   const std::string page = read_text(files.page);
   EXPECT_EQ(markup_fault(page), "");
   EXPECT_THAT(page, HasSubstr("none-seed0 failed"));
+}
+
+TEST_F(StudyRunner, NothingIsBegunThatCannotBeMade) {
+  const auto expect_refused = [this](const Study& study, const RunChoice& choice,
+                                     const std::string& words) {
+    EXPECT_THAT([&] { run_study(study, folder_ / "out", choice); },
+                ThrowsMessage<Error>(HasSubstr(words)));
+    EXPECT_FALSE(fs::exists(folder_ / "out"));
+  };
+  const Study absent =
+      tiny("buffer.policy: fifo}", "buffer.policy: fifo, stream.uri: 'folder:absent'}");
+  expect_refused(absent, {}, "the stream of fifo-seed0: ");
+  EXPECT_EQ(run_study(absent, folder_ / "other", {{"mode", {"none"}}, {"seed", {"0"}}}).made, 1u)
+      << "which needs no folder";
+  expect_refused(tiny("val: 'synthetic:?", "val: 'folder:absent?"), {}, "probe.sets.made.val: ");
+  expect_refused(tiny("buffer.policy: fifo}", "buffer.policy: fifo, stream.shapes: 'lop'}"), {},
+                 "did you mean 'loop'");
+  Study elsewhere = tiny();
+  elsewhere.device = "tpu";
+  expect_refused(elsewhere, {}, "--device");
+  elsewhere.device = "cpu";
+  EXPECT_EQ(expand(elsewhere)[0].config.learner.device, "cpu");
+}
+
+TEST_F(StudyRunner, SetsThatCouldNotBeReadAreNotTakenForWholeOnes) {
+  const fs::path list = folder_ / "labels.txt";
+  fs::copy_file(fs::path(RIFFLE_SOURCE_DIR) / "studies/smoke-labels.txt", list);
+  const Study study =
+      tiny("classes=4'}\nscales:\n  smoke: {seeds: 2}",
+           "classes=4', val_shapes: 'lifelong:groups=1,only=1,list=" + list.string() +
+               "'}\nscales:\n  smoke: {set: {train.max_updates: 4}, vary: {mode: {none: "
+               "{stream.size: 20}}}}");
+  const auto runs = expand(study);
+  std::vector<RunFolder> folders;
+  for (const auto& run : runs) {
+    train(run.config, run_folder_of(folder_, run));
+    folders.push_back(RunFolder::open(run_folder_of(folder_, run)));
+  }
+  StudyProbe probe(study.probe);
+  EXPECT_FALSE(probe.measure_run(folders[0], runs[0])->points.back().accuracy.empty());
+  fs::remove(list);
+  EXPECT_THROW(probe.measure_run(folders[1], runs[1]), Error);
+  EXPECT_THROW(probe.measure_run(folders[0], runs[0]), Error);
 }
 
 TEST_F(StudyRunner, AFolderWithRunsOfOtherSettingsIsRefused) {
@@ -157,10 +200,53 @@ TEST_F(StudyRunner, EvaluationsLieAtTheirVeryPlacesAndTheLastAtTheEnd) {
 
   const std::vector<std::string> names = {"fill-000000001", "update-000000005", "update-000000010",
                                           "update-000000030", "update-000000035"};
-  EXPECT_THAT(evaluation_checkpoints(names, 10, 4),
+  EXPECT_THAT(evaluation_checkpoints(names, 40, 4),
               ElementsAre("update-000000010", "update-000000030", "update-000000035"));
   EXPECT_THAT(evaluation_checkpoints(names, 35, 1), ElementsAre("update-000000035"));
-  EXPECT_THAT(evaluation_checkpoints(names, 35, 2), ElementsAre("update-000000035"));
+  EXPECT_THAT(evaluation_checkpoints({"update-000000035"}, 70, 2), ElementsAre("update-000000035"));
+}
+
+TEST_F(StudyRunner, EvaluationsAreEvenWhereUpdatesCannotBeDividedByThem) {
+  const auto updates = [](std::int64_t every, std::int64_t last, std::int64_t points) {
+    std::vector<std::string> names;
+    for (std::int64_t update = every; update < last; update += every) {
+      names.push_back(RunFolder::checkpoint_name(update, 0));
+    }
+    names.push_back(RunFolder::checkpoint_name(last, 0));
+    std::vector<std::int64_t> chosen;
+    for (const auto& name : evaluation_checkpoints(names, last, points)) {
+      chosen.push_back(std::stoll(name.substr(name.find('-') + 1)));
+    }
+    return chosen;
+  };
+  EXPECT_THAT(updates(1, 15, 8), ElementsAre(2, 4, 6, 7, 9, 11, 13, 15));
+  EXPECT_THAT(updates(3, 31, 8), ElementsAre(3, 9, 12, 15, 18, 24, 27, 31));
+  EXPECT_THAT(updates(752, 6020, 8), ElementsAre(752, 1504, 2256, 3008, 3760, 4512, 5264, 6020));
+  EXPECT_THAT(updates(1, 3, 8), ElementsAre(1, 2, 3));
+}
+
+TEST_F(StudyRunner, ARunIsNeverAveragedWithItself) {
+  Study study = tiny("y: same_clip_pairs", "y: linear_top1");
+  study.seeds = 1;
+  study.probe.points = 8;
+  StudyOutcome outcome{study, expand(study), {}, {}, 0};
+  for (auto& run : outcome.runs) run.config.learner.train.max_updates = 15;
+  // As an earlier version left them: evaluations close to one another, then the end.
+  RunResult result;
+  for (const std::int64_t update : {0, 1, 2, 3, 4, 5, 6, 7, 15}) {
+    ResultPoint point;
+    point.update = update;
+    point.accuracy["made"].linear_top1 = 20 + static_cast<double>(update);
+    result.points.push_back(point);
+  }
+  outcome.results.assign(2, result);
+  std::erase_if(outcome.results[1]->points,
+                [](const auto& point) { return point.update % 2 == 1 && point.update < 15; });
+  const std::string svg = study_figures(outcome, study.shows[1], folder_).at(0).svg;
+  for (const char* mode : {"Conventional", "FIFO"}) {
+    EXPECT_THAT(svg, HasSubstr(std::string(mode) + ": 22 at 2 updates")) << svg;
+    EXPECT_THAT(svg, HasSubstr(std::string(mode) + ": 35 at 15 updates"));
+  }
 }
 
 TEST_F(StudyRunner, PartsOfAStudyMadeApartComeTogetherOnThePage) {

@@ -5,6 +5,9 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/buffer/memory_plan.h"
+#include "riffle/stream/shapes/lifelong.h"
+#include "riffle/stream/shapes/shape.h"
 #include "riffle/study/study_file.h"
 #include "riffle/study/study_yaml.h"
 
@@ -29,15 +32,23 @@ void add_keys(const KeyValues& keys, KeyValues& all) {
   }
 }
 
-// A capacity in bytes fills at a rate that is not known here.
-std::int64_t fill_batches(const Config& config) {
-  const auto& capacity = config.learner.buffer.capacity;
-  if (capacity.find_first_not_of("0123456789") != std::string::npos) return 0;
-  return parse_integer(capacity, "buffer.capacity") / config.learner.train.batch;
+std::int64_t rounded_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// How many batches a run with a buffer takes from the stream: those that fill it, of which the last
+// is followed by the first K updates, then one for every further K.
+std::int64_t batches_taken(const Config& config, std::int64_t updates, std::int64_t k) {
+  const std::int64_t capacity = parse_capacity(config.learner.buffer.capacity).samples;
+  if (capacity == 0) {
+    throw Error("without_buffer: same_samples needs a buffer.capacity in samples, not in bytes");
+  }
+  return rounded_up(capacity, config.learner.train.batch) + rounded_up(updates, k) - 1;
 }
 
-std::int64_t checkpoints_an_evaluation(const ProbePlan& probe) {
-  return (kFewestCheckpoints + probe.points - 1) / probe.points;
+double group_overlap(const std::string& shapes) {
+  for (Uri& shape : parse_shapes(shapes)) {
+    if (shape.scheme() == "lifelong") return shape.get_number("overlap", kLifelongOverlap, 0, 0.5);
+  }
+  return 0;
 }
 
 Config configuration(const Study& study, const KeyValues& keys, std::int64_t seed) {
@@ -46,6 +57,7 @@ Config configuration(const Study& study, const KeyValues& keys, std::int64_t see
     builder.set(key, replaced(value, "{seed}", std::to_string(seed)));
   }
   builder.set("run.seed", std::to_string(seed));
+  if (!study.device.empty()) builder.set("run.device", study.device);
   // K belongs to the axes that it is set by; a run without a buffer has none.
   const bool without_buffer = builder.fields().get("buffer.policy") == "none";
   const std::int64_t k = parse_integer(builder.fields().get("train.updates"), "train.updates");
@@ -55,10 +67,11 @@ Config configuration(const Study& study, const KeyValues& keys, std::int64_t see
   auto& updates = config.learner.train.max_updates;
   if (updates < 1) throw Error("train.max_updates must be set: the runs of a study end");
   if (without_buffer && study.without_buffer == WithoutBuffer::same_samples) {
-    updates = std::max<std::int64_t>(1, updates / k + fill_batches(config));
+    updates = batches_taken(config, updates, k);
   }
   // Probed when the run has ended, so that probing cannot disturb it.
-  const std::int64_t checkpoints = study.probe.points * checkpoints_an_evaluation(study.probe);
+  const std::int64_t points = study.probe.points;
+  const std::int64_t checkpoints = points * rounded_up(kFewestCheckpoints, points);
   config.checkpoint.every = std::max<std::int64_t>(1, updates / checkpoints);
   config.checkpoint.keep = updates;
   config.checkpoint.wait = true;
@@ -71,7 +84,8 @@ std::optional<StudyRun> run_at(const Study& study, const std::vector<std::size_t
   StudyRun run;
   run.seed = seed;
   run.order = study.probe.order;
-  KeyValues keys = study.set;
+  KeyValues keys;
+  add_keys(study.set, keys);
   for (std::size_t i = 0; i < at.size(); ++i) {
     const AxisValue& value = study.axes[i].values[at[i]];
     run.at[study.axes[i].name] = value.name;
@@ -87,7 +101,7 @@ std::optional<StudyRun> run_at(const Study& study, const std::vector<std::size_t
   }
   try {
     run.config = configuration(study, keys, seed);
-    run.evaluated_every = run.config.checkpoint.every * checkpoints_an_evaluation(study.probe);
+    run.overlap = group_overlap(run.config.shapes);
   } catch (const Error& error) {
     throw Error(cat(study.file.string(), ": run ", run.slug, ": ", error.what()));
   }

@@ -128,12 +128,28 @@ std::string column_name(const Study& study, const Shown& shown, const ShownColum
 }
 
 // A line over time. Two runs that both have a place there have it for the same evaluation, or the
-// same update.
+// same update; no run has one twice.
 struct Curve {
   std::vector<std::int64_t> places;
   std::vector<double> x;
   std::vector<double> y;
 };
+
+// Which of the study's evaluations those of a run are. Where one is missing, the places that the
+// others have along the run tell.
+std::vector<std::int64_t> evaluation_numbers(const RunResult& result, std::int64_t updates,
+                                             std::int64_t points) {
+  std::vector<std::int64_t> numbers;
+  std::int64_t least = 0;
+  std::int64_t most = points - std::ssize(result.points) + 1;
+  for (const auto& point : result.points) {
+    const auto nearest = (2 * point.update * points + updates) / (2 * updates);
+    numbers.push_back(std::max(least, std::min(nearest, most)));
+    least = numbers.back() + 1;
+    ++most;
+  }
+  return numbers;
+}
 
 Curve curve_of(const StudyOutcome& outcome, std::size_t run, const Shown& shown,
                const std::string& name, const std::filesystem::path& out) {
@@ -141,12 +157,12 @@ Curve curve_of(const StudyOutcome& outcome, std::size_t run, const Shown& shown,
   const RunResult& result = *outcome.results[run];
   Curve curve;
   if (drawn.per_point) {
-    const auto& set = outcome.study.probe.sets.front().name;
+    const ProbePlan& probe = outcome.study.probe;
+    const auto& set = probe.sets.front().name;
+    curve.places = evaluation_numbers(result, outcome.runs[run].config.learner.train.max_updates,
+                                      probe.points);
     for (std::size_t i = 0; i < result.points.size(); ++i) {
       const auto& point = result.points[i];
-      const auto evaluation = static_cast<double>(point.update * outcome.study.probe.points) /
-                              static_cast<double>(result.points.back().update);
-      curve.places.push_back(std::lround(evaluation));
       curve.x.push_back(
           static_cast<double>(shown.x == "samples" ? point.samples_seen : point.update));
       curve.y.push_back(drawn.factor * point_value(result, i, name, set));
