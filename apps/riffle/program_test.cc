@@ -96,6 +96,14 @@ TEST_F(ProgramTest, AFolderThatCannotBeMadeIsNamed) {
   }
 }
 
+TEST_F(ProgramTest, AProfileSaysWhereTheTimeGoesOrWhyItCannot) {
+  EXPECT_THAT(riffle("train --profile --run short " + kTiny).err, HasSubstr("no profile"));
+  EXPECT_THAT(riffle("train --profile --run long " + kTiny.substr(0, kTiny.find("--max-updates")) +
+                     "--max-updates 30")
+                  .err,
+              testing::AllOf(HasSubstr("updates 21 to 30"), HasSubstr("waits for the stream")));
+}
+
 TEST_F(ProgramTest, AStreamThatEndsBeforeTheRunIsNamed) {
   EXPECT_THAT(riffle("train --run short " + kTiny + " --shape limit:samples=48").err,
               HasSubstr("the stream ended after 48 samples, at update 6 of 20"));
@@ -120,6 +128,7 @@ TEST_F(ProgramTest, StreamLeavesAContactSheetAndItsFigures) {
     EXPECT_TRUE(figures.contains(key)) << key;
   }
   EXPECT_TRUE(fs::exists(folder_ / "sheet.png"));
+  expect_refused("stream synthetic: --sheet sheet.jpg", "is a .png");
 }
 
 TEST_F(ProgramTest, ShapesWrapTheStreamInTheOrderGiven) {

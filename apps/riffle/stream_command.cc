@@ -6,6 +6,7 @@
 #include "apps/riffle/commands.h"
 #include <nlohmann/json.hpp>
 
+#include "riffle/base/error.h"
 #include "riffle/base/file.h"
 #include "riffle/base/log.h"
 #include "riffle/base/random.h"
@@ -124,6 +125,9 @@ Picture time_sheet(const Survey& survey, int cell) {
 }
 
 void run_stream(const StreamOptions& options) {
+  if (!options.sheet.empty() && !options.sheet.ends_with(".png")) {
+    throw Error(cat("--sheet ", options.sheet, ": the contact sheet is a .png"));
+  }
   const auto stream = open_stream(options.uri, options.shapes);
   const Survey survey = survey_stream(*stream, options.survey, [&](const Survey& so_far) {
     show_progress(cat(so_far.samples, " of ", options.survey.samples, " samples, ",

@@ -1,5 +1,7 @@
 #include "riffle/run/training_profile.h"
 
+#include <utility>
+
 #include "riffle/base/text.h"
 
 namespace riffle {
@@ -27,8 +29,10 @@ std::optional<std::string> TrainingProfile::after_update() {
 
 std::optional<std::string> TrainingProfile::finish() {
   const std::int64_t updates = learner_.update() - begin_;
-  if (done_ || !parts_ || updates < 1) return std::nullopt;
-  done_ = true;
+  if (std::exchange(done_, true)) return std::nullopt;
+  if (!parts_ || updates < 1) {
+    return cat("no profile: it begins after ", kWarmUp, " updates, and there were not so many");
+  }
   const double wall =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   const auto parts = parts_->finish(updates);

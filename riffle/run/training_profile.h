@@ -21,7 +21,7 @@ class TrainingProfile {
 
   // Called after each update. Gives the table once, when there is enough to tell.
   std::optional<std::string> after_update();
-  // At the end of a run that was shorter; nothing when the table was given, or too little was seen.
+  // At the end of a run that was shorter; nothing when the table was given, or why there is none.
   std::optional<std::string> finish();
 
  private:
