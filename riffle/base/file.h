@@ -21,8 +21,8 @@ std::string read_text(const std::filesystem::path& path);
 // What is in a folder, in no order; nothing where there is no such folder.
 std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder);
 
-// Makes a folder with those above it, as far as they are not there, and flushes what got an entry: a
-// power cut cannot take a young folder as a whole.
+// Makes a folder with those above it, as far as they are not there, and flushes what got an entry:
+// a power cut cannot take a young folder as a whole.
 void make_folders(const std::filesystem::path& folder);
 
 // Replaces `path` in one step: a temporary file in the same folder, fsync, rename, fsync of the
