@@ -48,12 +48,9 @@ void require_known_options(const CLI::App& app, int argc, char** argv) {
     const std::string argument = argv[i];
     if (argument == "--") return;
     if (!argument.starts_with("--")) {
-      for (const CLI::App* named : command->get_subcommands(nullptr)) {
-        if (named->get_name() == argument) {
-          command = named;
-          break;
-        }
-      }
+      const auto commands = command->get_subcommands(nullptr);
+      const auto named = std::ranges::find(commands, argument, &CLI::App::get_name);
+      if (named != commands.end()) command = *named;
       continue;
     }
     const std::string option = argument.substr(0, argument.find('='));

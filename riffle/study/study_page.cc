@@ -120,7 +120,7 @@ std::string machine_text() {
 }
 
 StudyFiles write_study(StudyOutcome outcome, const fs::path& out, const std::string& command) {
-  fs::create_directories(out);
+  make_folders(out);
   const FileLock lock(out / "pages.lock", out.string(), IfTaken::wait);
   add_finished(outcome, out);
   const Study& study = outcome.study;
