@@ -57,14 +57,14 @@ double float32_rounding(std::int64_t dim) {
 }
 
 RIFFLE_WIDEST
-void block_maxima(const float* products, const float* weights, std::int64_t blocks, float* maxima) {
+void block_maxima(const float* products, const float* scales, std::int64_t blocks, float* maxima) {
   constexpr std::int64_t kWidth = 16;
   for (std::int64_t block = 0; block < blocks; ++block) {
     float best[kWidth];
     for (std::int64_t i = 0; i < kWidth; ++i) best[i] = -std::numeric_limits<float>::infinity();
     for (std::int64_t part = 0; part < kMaximaBlock; part += kWidth) {
       for (std::int64_t i = 0; i < kWidth; ++i) {
-        const float value = products[part + i] * weights[part + i];
+        const float value = products[part + i] * scales[part + i];
         best[i] = value > best[i] ? value : best[i];
       }
     }
@@ -75,7 +75,7 @@ void block_maxima(const float* products, const float* weights, std::int64_t bloc
     }
     maxima[block] = best[0];
     products += kMaximaBlock;
-    weights += kMaximaBlock;
+    scales += kMaximaBlock;
   }
 }
 

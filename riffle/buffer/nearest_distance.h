@@ -31,10 +31,10 @@ DistanceKey key_at_most(double distance);
 // several times that.
 double float32_rounding(std::int64_t dim);
 
-// maxima[b] = the largest products[i] * weights[i] of block b of kMaximaBlock numbers; NaN counts
+// maxima[b] = the largest products[i] * scales[i] of block b of kMaximaBlock numbers; NaN counts
 // as smallest. Only whole blocks are looked at; minus infinity where all are NaN.
 constexpr std::int64_t kMaximaBlock = 64;
-void block_maxima(const float* products, const float* weights, std::int64_t blocks, float* maxima);
+void block_maxima(const float* products, const float* scales, std::int64_t blocks, float* maxima);
 
 // Finite 16-bit numbers as float32, exactly.
 void widen_float16(const std::uint16_t* from, std::int64_t count, float* to);

@@ -31,7 +31,7 @@ Stored* data(const at::Tensor& tensor) {
 NearestIndexCpu::NearestIndexCpu(const NearestIndexConfig& config)
     : NearestIndex(config),
       inverse_norms_(config.slots, 0.0),
-      weights_(config.slots, kNever),
+      scales_(config.slots, kNever),
       all_slots_(config.slots) {
   rows_ = at::zeros({config.slots, config.dim}, stored_type());
   for (std::int64_t slot = 0; slot < config.slots; ++slot) {
@@ -117,17 +117,17 @@ void NearestIndexCpu::write(std::span<const std::int64_t> slots, std::span<const
     std::copy(from, from + row_bytes, data<char>(rows_) + slot * row_bytes);
     const float* values = row(slot, room.data());
     inverse_norms_[slot] = 1.0 / std::sqrt(dot64(values, values, dim));
-    weights_[slot] = kNever;
+    scales_[slot] = kNever;
   }
 }
 
 void NearestIndexCpu::forget(std::span<const std::int64_t> slots) {
-  for (const std::int64_t slot : slots) weights_[slot] = kNever;
+  for (const std::int64_t slot : slots) scales_[slot] = kNever;
 }
 
 void NearestIndexCpu::drop(std::int64_t slot) {
   changed_[slot] = 0;
-  weights_[slot] = kNever;
+  scales_[slot] = kNever;
 }
 
 void NearestIndexCpu::replace(const at::Tensor& stored) {
@@ -135,13 +135,13 @@ void NearestIndexCpu::replace(const at::Tensor& stored) {
   heap_.clear();
   std::vector<float> room(config_.dim);
   for (std::int64_t slot = 0; slot < config_.slots; ++slot) {
-    weights_[slot] = kNever;
+    scales_[slot] = kNever;
     if (changed_[slot] == 0) continue;
     const float* values = row(slot, room.data());
     inverse_norms_[slot] = 1.0 / std::sqrt(dot64(values, values, config_.dim));
-    // Rows that wait for their scan are pushed, and given their weight, when they have had it.
+    // Rows that wait for their scan are pushed, and given their scale, when they have had it.
     if (is_pending(slot)) continue;
-    weights_[slot] = static_cast<float>(inverse_norms_[slot]);
+    scales_[slot] = static_cast<float>(inverse_norms_[slot]);
     push(slot);
   }
 }

@@ -43,11 +43,11 @@ class NearestIndexCpu : public NearestIndex {
     std::int64_t count = 0;
   };
 
-  // Rows to compare with, and their slots. A weight is one over the row's length, or NaN for a row
+  // Rows to compare with, and their slots. A scale is one over the row's length, or NaN for a row
   // to pass over.
   struct Columns {
     at::Tensor rows;
-    const float* weights;
+    const float* scales;
     const std::int32_t* slots;
     std::int64_t count;
   };
@@ -75,7 +75,7 @@ class NearestIndexCpu : public NearestIndex {
 
   void scan(std::span<const std::int64_t> changed);
   double scan_group(std::span<const std::int64_t> changed, const std::vector<std::int32_t>& slots,
-                    const std::vector<float>& weights, std::int64_t begin, std::int64_t end,
+                    const std::vector<float>& scales, std::int64_t begin, std::int64_t end,
                     Scratch& scratch);
   // Products of `left` with the columns, offered to its rows' lists. Row r sees the first
   // first_row_columns + r columns.
@@ -103,7 +103,7 @@ class NearestIndexCpu : public NearestIndex {
   at::Tensor rows_;
   std::vector<double> inverse_norms_;
   std::vector<float>
-      weights_;  // inverse norms; NaN, which is nearer than nothing, where a scan must not look
+      scales_;  // inverse norms; NaN, which is nearer than nothing, where a scan must not look
   std::vector<std::int32_t> all_slots_;
   std::vector<Waiting> heap_;
   std::vector<Scratch> scratch_;  // one a thread

@@ -25,9 +25,9 @@ Stored* data(const at::Tensor& tensor) {
 void NearestIndexCpu::scan(std::span<const std::int64_t> changed) {
   const auto count = static_cast<std::int64_t>(changed.size());
   const std::vector<std::int32_t> slots(changed.begin(), changed.end());
-  std::vector<float> weights(count);
+  std::vector<float> scales(count);
   for (std::int64_t r = 0; r < count; ++r) {
-    weights[r] = static_cast<float>(inverse_norms_[changed[r]]);
+    scales[r] = static_cast<float>(inverse_norms_[changed[r]]);
   }
   const std::int64_t threads = at::get_num_threads();
   while (static_cast<std::int64_t>(scratch_.size()) < threads) scratch_.push_back(make_scratch());
@@ -39,12 +39,12 @@ void NearestIndexCpu::scan(std::span<const std::int64_t> changed) {
     for (std::int64_t group = first; group < last; ++group) {
       const std::int64_t begin = group * rows;
       const std::int64_t end = std::min(count, begin + rows);
-      largest = std::max(largest, scan_group(changed, slots, weights, begin, end, scratch));
+      largest = std::max(largest, scan_group(changed, slots, scales, begin, end, scratch));
     }
     const std::lock_guard lock(guard);
     stats_.largest_rounding = std::max(stats_.largest_rounding, largest);
   });
-  for (std::int64_t r = 0; r < count; ++r) weights_[changed[r]] = weights[r];
+  for (std::int64_t r = 0; r < count; ++r) scales_[changed[r]] = scales[r];
   stats_.scanned += count;
 }
 
@@ -52,19 +52,19 @@ void NearestIndexCpu::scan(std::span<const std::int64_t> changed) {
 // its pairs with all unchanged rows and with those that changed before it.
 double NearestIndexCpu::scan_group(std::span<const std::int64_t> changed,
                                    const std::vector<std::int32_t>& slots,
-                                   const std::vector<float>& weights, std::int64_t begin,
+                                   const std::vector<float>& scales, std::int64_t begin,
                                    std::int64_t end, Scratch& scratch) {
   const at::Tensor left = gather(changed.subspan(begin, end - begin));
   std::vector<Best> best(end - begin);
   for (std::int64_t column = 0; column < config_.slots; column += kColumnBlock) {
     const std::int64_t columns = std::min(kColumnBlock, config_.slots - column);
-    const Columns part{float_rows(column, columns, scratch), weights_.data() + column,
+    const Columns part{float_rows(column, columns, scratch), scales_.data() + column,
                        all_slots_.data() + column, columns};
     offer_block(left, part, best, columns, scratch);
   }
   for (std::int64_t column = 0; column < end; column += kColumnBlock) {
     const std::int64_t columns = std::min(kColumnBlock, end - column);
-    const Columns part{gather(changed.subspan(column, columns)), weights.data() + column,
+    const Columns part{gather(changed.subspan(column, columns)), scales.data() + column,
                        slots.data() + column, columns};
     offer_block(left, part, best, begin - column, scratch);
   }
@@ -112,14 +112,14 @@ void NearestIndexCpu::offer(const float* products, const Columns& part, std::int
                             Best& best) const {
   float maxima[kColumnBlock / kMaximaBlock];
   const std::int64_t blocks = columns / kMaximaBlock;
-  block_maxima(products, part.weights, blocks, maxima);
+  block_maxima(products, part.scales, blocks, maxima);
   const std::int64_t k = config_.neighbours;
   const auto floor = [&] {
     return best.count < k ? -std::numeric_limits<float>::infinity() : best.found[k - 1].similarity;
   };
   const auto look = [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t c = begin; c < end; ++c) {
-      const float similarity = products[c] * part.weights[c];
+      const float similarity = products[c] * part.scales[c];
       if (!(similarity > floor())) continue;
       std::int64_t place = best.count < k ? best.count++ : k - 1;
       for (; place > 0 && best.found[place - 1].similarity < similarity; --place) {

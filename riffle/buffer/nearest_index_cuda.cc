@@ -79,7 +79,7 @@ class NearestIndexCuda : public NearestIndex {
     const auto on = at::TensorOptions().device(config.device);
     rows_ = at::zeros({padded, stride}, on.dtype(stored_type()));
     inverse_norms_ = at::zeros({slots}, on.dtype(at::kDouble));
-    weights_ = at::full({padded}, std::nan(""), on.dtype(at::kFloat));
+    scales_ = at::full({padded}, std::nan(""), on.dtype(at::kFloat));
     device_changed_ = at::zeros({slots}, on.dtype(at::kLong));
     device_ages_ = at::zeros({slots}, on.dtype(at::kLong));
     values_ = at::full({slots}, -1, on.dtype(at::kInt));
@@ -102,7 +102,7 @@ class NearestIndexCuda : public NearestIndex {
     view_.newer_leaves = config.tie == TieRule::newer;
     view_.rows = rows_.data_ptr();
     view_.inverse_norms = data<double>(inverse_norms_);
-    view_.weights = data<float>(weights_);
+    view_.scales = data<float>(scales_);
     view_.changed = data<unsigned long long>(device_changed_);
     view_.ages = data<unsigned long long>(device_ages_);
     view_.list_slots = data<int>(lists_.slots);
@@ -191,7 +191,7 @@ class NearestIndexCuda : public NearestIndex {
                              static_cast<int>(parts)};
       for (std::int64_t column = 0; column < padded; column += kColumnBlock) {
         const std::int64_t columns = std::min(kColumnBlock, padded - column);
-        find(left, rows_.narrow(0, column, columns), view_.weights + column, column, nullptr,
+        find(left, rows_.narrow(0, column, columns), view_.scales + column, column, nullptr,
              columns, found, column / gpu::kPart);
       }
       for (std::int64_t column = 0; column < begin + rows; column += kPendingBlock) {
@@ -200,10 +200,10 @@ class NearestIndexCuda : public NearestIndex {
         at::Tensor right = at::zeros({wide, rows_.size(1)}, rows_.options());
         at::Tensor used = right.narrow(0, 0, columns);
         at::index_select_out(used, rows_, 0, changed.narrow(0, column, columns));
-        const at::Tensor weights = at::empty({wide}, weights_.options());
-        checked(gpu::gather_weights(view_, slots + column, static_cast<int>(columns),
-                                    static_cast<int>(wide), weights.data_ptr<float>(), stream()));
-        find(left, right, weights.data_ptr<float>(), 0, slots + column, begin - column, found,
+        const at::Tensor scales = at::empty({wide}, scales_.options());
+        checked(gpu::gather_scales(view_, slots + column, static_cast<int>(columns),
+                                    static_cast<int>(wide), scales.data_ptr<float>(), stream()));
+        find(left, right, scales.data_ptr<float>(), 0, slots + column, begin - column, found,
              main_parts + column / kPendingBlock);
       }
       checked(gpu::refine_rows(view_, slots + begin, static_cast<int>(rows), found, rounding_,
@@ -213,14 +213,14 @@ class NearestIndexCuda : public NearestIndex {
     scanned_ += count;
   }
 
-  void find(const at::Tensor& left, const at::Tensor& right, const float* weights,
+  void find(const at::Tensor& left, const at::Tensor& right, const float* scales,
             std::int64_t first_slot, const int* column_slots, std::int64_t first_row_columns,
             const gpu::Found& found, std::int64_t first_part) {
     const std::int64_t rows = left.size(0), columns = right.size(0);
     at::Tensor block = products_.narrow(0, 0, rows * columns).view({rows, columns});
     product(block, left, right);
     checked(gpu::find_nearest(block.data_ptr<float>(), static_cast<int>(rows),
-                              static_cast<int>(columns), weights, static_cast<int>(first_slot),
+                              static_cast<int>(columns), scales, static_cast<int>(first_slot),
                               column_slots, first_row_columns, view_.neighbours, found,
                               static_cast<int>(first_part), stream()));
   }
@@ -294,13 +294,13 @@ class NearestIndexCuda : public NearestIndex {
       if (is_pending(slot)) waiting.push_back(slot);
     }
     if (waiting.empty()) return;
-    weights_.index_fill_(
+    scales_.index_fill_(
         0, upload(waiting.data(), static_cast<std::int64_t>(waiting.size()), at::kLong),
         std::nan(""));
   }
 
   double rounding_;
-  at::Tensor rows_, inverse_norms_, weights_, device_changed_, device_ages_, values_, tiles_;
+  at::Tensor rows_, inverse_norms_, scales_, device_changed_, device_ages_, values_, tiles_;
   at::Tensor uncertain_, rescan_keys_, words_, products_, found_similarities_, found_slots_;
   gpu::View view_{};
   std::uint64_t scanned_ = 0;

@@ -45,7 +45,7 @@ struct View {
   bool newer_leaves;
   void* rows;
   double* inverse_norms;
-  float* weights;  // inverse norms; NaN where there is no row, or one that waits for its scan
+  float* scales;  // inverse norms; NaN where there is no row, or one that waits for its scan
   unsigned long long* changed;
   unsigned long long* ages;
   int* list_slots;
@@ -66,25 +66,25 @@ cudaError_t write_rows(const View& view, const float* features, const long long*
                        const unsigned long long* ages, int count, double momentum,
                        unsigned long long first, float* fresh, cudaStream_t stream);
 cudaError_t forget_rows(const View& view, const long long* slots, int count, cudaStream_t stream);
-// Inverse norms and weights of all rows, after they were put in place from outside.
+// Inverse norms and scales of all rows, after they were put in place from outside.
 cudaError_t measure_rows(const View& view, cudaStream_t stream);
 
 // One over the lengths of these rows, as float; NaN up to `padded`.
-cudaError_t gather_weights(const View& view, const int* slots, int count, int padded,
-                           float* weights, cudaStream_t stream);
-// The weights of rows that have had their scan.
+cudaError_t gather_scales(const View& view, const int* slots, int count, int padded,
+                           float* scales, cudaStream_t stream);
+// The scales of rows that have had their scan.
 cudaError_t show_rows(const View& view, const int* slots, int count, cudaStream_t stream);
 
 // Similarities of `rows` changed rows with `columns` others (a multiple of 4, also the products'
 // leading dimension): for each part of kPart columns, the `neighbours` largest products[r][c] *
-// weights[c], into found[r][first_part + part][..]. Column c is slot `first_slot + c`, or
+// scales[c], into found[r][first_part + part][..]. Column c is slot `first_slot + c`, or
 // column_slots[c] where that is given; row r sees only columns below first_row_columns + r.
 struct Found {
   float* similarities;  // [rows, parts, neighbours], -infinity: none
   int* slots;
   int parts;
 };
-cudaError_t find_nearest(const float* products, int rows, int columns, const float* weights,
+cudaError_t find_nearest(const float* products, int rows, int columns, const float* scales,
                          int first_slot, const int* column_slots, long long first_row_columns,
                          int neighbours, const Found& found, int first_part, cudaStream_t stream);
 // The lists and bounds of changed rows, from what was found: nearest distances in float64, the rest

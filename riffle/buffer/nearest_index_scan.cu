@@ -26,7 +26,7 @@ struct Products {
   const float* values;
   int rows;
   int columns;
-  const float* weights;
+  const float* scales;
   int first_slot;
   const int* column_slots;
   long long first_row_columns;
@@ -38,7 +38,7 @@ struct Products {
   // -infinity where there is nothing to see.
   __device__ float similarity(int row, int column, int columns_seen) const {
     if (column >= columns_seen) return -INFINITY;
-    const float value = values[static_cast<long long>(row) * columns + column] * weights[column];
+    const float value = values[static_cast<long long>(row) * columns + column] * scales[column];
     return isnan(value) ? -INFINITY : value;
   }
   __device__ int slot(int column) const {
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int load = 0; load < kLoads; ++load) {
     const int column = first_column + column_of(thread, load * kVector);
     if (column >= products.columns) continue;
-    const float4 w = *reinterpret_cast<const float4*>(products.weights + column);
+    const float4 w = *reinterpret_cast<const float4*>(products.scales + column);
     float4 p[kRowsPerBlock];
 #pragma unroll
     for (int r = 0; r < kRowsPerBlock; ++r)
@@ -258,10 +258,10 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-cudaError_t find_nearest(const float* products, int rows, int columns, const float* weights,
+cudaError_t find_nearest(const float* products, int rows, int columns, const float* scales,
                          int first_slot, const int* column_slots, long long first_row_columns,
                          int neighbours, const Found& found, int first_part, cudaStream_t stream) {
-  const Products all{products, rows, columns, weights, first_slot, column_slots, first_row_columns};
+  const Products all{products, rows, columns, scales, first_slot, column_slots, first_row_columns};
   const dim3 grid(blocks_for(rows, kRowsPerBlock), blocks_for(columns, kPart));
   const auto kernel =
       first_row_columns >= columns ? find_nearest_kernel<true> : find_nearest_kernel<false>;

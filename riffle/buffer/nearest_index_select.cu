@@ -301,7 +301,7 @@ __global__ void __launch_bounds__(kWarp) select_kernel(View view, int tiles, int
       view.words[kTaken + taken] = leaver;
       view.changed[leaver] = 0;
       view.values[leaver] = kNoKey;
-      view.weights[leaver] = nanf("");
+      view.scales[leaver] = nanf("");
     }
     ++taken;
     threshold = max(threshold, key);

@@ -96,7 +96,7 @@ __global__ void commit_kernel(View view, T* rows, const float* fresh, const long
   const double square = warp_dot(row, row, view.stride);
   if (lane() == 0) {
     view.inverse_norms[slot] = inverse_root(square);
-    view.weights[slot] = nanf("");
+    view.scales[slot] = nanf("");
     view.changed[slot] = first + r;
     view.ages[slot] = ages[r];
   }
@@ -106,7 +106,7 @@ __global__ void forget_kernel(View view, const long long* slots, int count) {
   const int r = blockIdx.x * kThreads + threadIdx.x;
   if (r >= count) return;
   view.changed[slots[r]] = 0;
-  view.weights[slots[r]] = nanf("");
+  view.scales[slots[r]] = nanf("");
 }
 
 template <typename T>
@@ -118,22 +118,22 @@ __global__ void measure_kernel(View view, const T* rows) {
   if (lane() != 0) return;
   const bool present = view.changed[slot] != 0;
   view.inverse_norms[slot] = present ? inverse_root(square) : 0.0;
-  view.weights[slot] = present ? static_cast<float>(view.inverse_norms[slot]) : nanf("");
+  view.scales[slot] = present ? static_cast<float>(view.inverse_norms[slot]) : nanf("");
 }
 
-__global__ void gather_weights_kernel(View view, const int* slots, int count, int padded,
-                                      float* weights) {
+__global__ void gather_scales_kernel(View view, const int* slots, int count, int padded,
+                                      float* scales) {
   const int r = blockIdx.x * kThreads + threadIdx.x;
   if (r >= padded) return;
   const bool present = r < count && view.changed[slots[r]] != 0;
-  weights[r] = present ? static_cast<float>(view.inverse_norms[slots[r]]) : nanf("");
+  scales[r] = present ? static_cast<float>(view.inverse_norms[slots[r]]) : nanf("");
 }
 
 __global__ void show_kernel(View view, const int* slots, int count) {
   const int r = blockIdx.x * kThreads + threadIdx.x;
   if (r >= count) return;
   const int slot = slots[r];
-  view.weights[slot] =
+  view.scales[slot] =
       view.changed[slot] != 0 ? static_cast<float>(view.inverse_norms[slot]) : nanf("");
 }
 
@@ -163,10 +163,10 @@ cudaError_t measure_rows(const View& view, cudaStream_t stream) {
   });
 }
 
-cudaError_t gather_weights(const View& view, const int* slots, int count, int padded,
-                           float* weights, cudaStream_t stream) {
-  gather_weights_kernel<<<blocks_for(padded, kThreads), kThreads, 0, stream>>>(view, slots, count,
-                                                                               padded, weights);
+cudaError_t gather_scales(const View& view, const int* slots, int count, int padded,
+                           float* scales, cudaStream_t stream) {
+  gather_scales_kernel<<<blocks_for(padded, kThreads), kThreads, 0, stream>>>(view, slots, count,
+                                                                               padded, scales);
   return cudaGetLastError();
 }
 
