@@ -1,5 +1,7 @@
 #include "riffle/buffer/buffer_config.h"
 
+#include <cmath>
+
 #include "riffle/base/error.h"
 #include "riffle/buffer/memory_plan.h"
 #include "riffle/buffer/policy.h"
@@ -28,6 +30,17 @@ void BufferConfig::describe(Fields& fields) {
       "buffer.features", features, {{"draw", FeatureTime::draw}, {"arrival", FeatureTime::arrival}},
       "minred: when a sample gets its first feature; draw, as in the paper: when it is first "
       "drawn; arrival: at once, so that what is redundant leaves before it is trained on");
+  fields.add("buffer.merge_exponent", merge_exponent,
+             "merge: exponent of the weights in what a pair costs: 0, 0.25, 0.5, 0.75 or 1");
+  fields.add("buffer.half_life", half_life,
+             "merge: samples after which a sample counts half as much; 0: all of the past counts "
+             "the same");
+  fields.add("buffer.stays", stays, {{"heavier", StayRule::heavier}, {"drawn", StayRule::drawn}},
+             "merge: who of a merged pair stays: the heavier, or by chance in proportion");
+  fields.add("buffer.draw", draw, {{"uniform", DrawRule::uniform}, {"weight", DrawRule::weight}},
+             "how likely a sample is to be drawn: all the same, or by its weight (merge)");
+  fields.add("buffer.draw_exponent", draw_exponent,
+             "draw=weight: exponent of the weights, 0 to 1; 1 brings back the stream's own shares");
   fields.add("buffer.tie", tie, {{"older", TieRule::older}, {"newer", TieRule::newer}},
              "minred: who of the two most similar samples leaves");
   fields.add("buffer.momentum", momentum,
@@ -45,6 +58,18 @@ void BufferConfig::validate() const {
   parse_capacity(capacity);
   if (!(momentum >= 0 && momentum < 1)) {
     throw Error(cat("buffer.momentum must be in [0, 1), but is ", momentum));
+  }
+  const double quarters = 4 * merge_exponent;
+  if (!(quarters >= 0 && quarters <= 4 && quarters == std::floor(quarters))) {
+    throw Error(
+        cat("buffer.merge_exponent must be 0, 0.25, 0.5, 0.75 or 1, but is ", merge_exponent));
+  }
+  if (half_life < 0) {
+    throw Error(
+        cat("buffer.half_life must be 0 (weights do not fade) or more, but is ", half_life));
+  }
+  if (!(draw_exponent >= 0 && draw_exponent <= 1)) {
+    throw Error(cat("buffer.draw_exponent must be in [0, 1], but is ", draw_exponent));
   }
   if (draw_limit < 0) {
     throw Error(cat("buffer.draw_limit must be 0 (no limit) or more, but is ", draw_limit));

@@ -1,6 +1,6 @@
 #include "riffle/buffer/fifo.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 namespace riffle {
 

@@ -17,7 +17,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/buffer/jpeg_store.h"
-#include "riffle/buffer/minred.h"
+#include "riffle/buffer/policy.h"
 #include "riffle/buffer/replay_buffer.h"
 
 namespace riffle {
@@ -47,11 +47,10 @@ MemoryPlan plan_samples(const BufferConfig& config, std::int64_t capacity, std::
   plan.pictures = slots * picture_bytes(config, picture_size);
   plan.records = slots * (sizeof(SlotInfo) + kBookkeeping);
   plan.pictures_on_device = config.memory == BufferMemory::gpu;
-  if (config.is_minred()) {
-    const std::uint64_t width = config.feature_type == FeatureType::float32 ? 4 : 2;
-    plan.features = slots * static_cast<std::uint64_t>(feature_dim) * width;
-    plan.index = NearestIndex::bytes(minred_index(config, capacity + batch, feature_dim, device)) -
-                 plan.features;
+  if (const auto memory = policy_kind(config.policy).memory) {
+    const auto kept = memory({config, capacity + batch, feature_dim, /*seed=*/0, device});
+    plan.features = kept.features;
+    plan.index = kept.index;
     plan.features_on_device = device.is_cuda();
   }
   return plan;

@@ -268,9 +268,11 @@ class Bench {
           [&] { theirs = authors_removals(index_->rows(), live_, ages_, config_.batch); }));
       authors_scratch_ = std::max(authors_scratch_, meter_.take_scratch());
     }
-    Slots taken;
+    std::vector<Removal> removed;
     const double ms =
-        meter_.milliseconds([&] { taken = index_->take_most_redundant(config_.batch); });
+        meter_.milliseconds([&] { removed = index_->take_most_redundant(config_.batch); });
+    Slots taken;
+    for (const Removal& removal : removed) taken.push_back(removal.slot);
     takes_.push_back(ms);
     totals_.push_back(total + ms);
     scratch_ = std::max(scratch_, meter_.take_scratch());

@@ -30,7 +30,7 @@ at::Tensor angles(const std::vector<double>& degrees) {
 }
 
 MinRed make(BufferConfig config = {}, std::int64_t slots = 16) {
-  return MinRed(config, slots, 2, at::kCPU);
+  return MinRed({config, slots, /*feature_dim=*/2, /*seed=*/0, at::kCPU});
 }
 
 TEST(MinRed, DuplicatesLeaveFirstAndTheOlderOfEachPair) {

@@ -5,17 +5,12 @@
 #include <cmath>
 #include <limits>
 
-// The widest vectors the machine has; the fixed order of additions keeps the result the same.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define RIFFLE_WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define RIFFLE_WIDEST
-#endif
+#include "riffle/buffer/widest.h"
 
 namespace riffle {
 namespace {
 
+// Whatever the width of the vectors, the order of the additions is the same.
 constexpr std::int64_t kLanes = 64;
 
 }  // namespace

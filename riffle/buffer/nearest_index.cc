@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::int64_t kMostNeighbours = 16;
 constexpr std::int64_t kDistanceBlock = 1024;
+constexpr const char* kWeights = "weights";  // in a saved state
 
 void check_config(const NearestIndexConfig& config) {
   // Slots are kept as 32-bit numbers.
@@ -27,6 +28,9 @@ void check_config(const NearestIndexConfig& config) {
   if (config.dim < 1) throw Error(cat("features of width ", config.dim, "; at least 1"));
   if (config.neighbours < 1 || config.neighbours > kMostNeighbours) {
     throw Error(cat(config.neighbours, " neighbours per row; 1 to ", kMostNeighbours));
+  }
+  if (config.merge && (config.merge->quarters < 0 || config.merge->quarters > 4)) {
+    throw Error(cat("an exponent of ", config.merge->quarters, " quarters; 0 to 4"));
   }
 }
 
@@ -64,8 +68,8 @@ std::unique_ptr<NearestIndex> NearestIndex::create(const NearestIndexConfig& con
 std::uint64_t NearestIndex::bytes(const NearestIndexConfig& config) {
   check_config(config);
   const std::uint64_t lists = config.slots * (config.neighbours * 8 + 12);
-  // changed_, ages_, seen_, pending_, is_pending_
-  const std::uint64_t mirrors = config.slots * (4 * 8 + 1);
+  // changed_, ages_, weights_, seen_, pending_, is_pending_
+  const std::uint64_t mirrors = config.slots * (5 * 8 + 1);
   return lists + mirrors +
          (config.device.is_cuda() ? nearest_index_cuda_bytes(config)
                                   : NearestIndexCpu::own_bytes(config));
@@ -74,6 +78,7 @@ std::uint64_t NearestIndex::bytes(const NearestIndexConfig& config) {
 NearestIndex::NearestIndex(const NearestIndexConfig& config)
     : changed_(config.slots, 0),
       ages_(config.slots, 0),
+      weights_(config.slots, 1.0),
       config_(config),
       is_pending_(config.slots, 0),
       seen_(config.slots, 0) {
@@ -151,9 +156,9 @@ void NearestIndex::erase(std::span<const std::int64_t> slots) {
   size_ -= static_cast<std::int64_t>(slots.size());
 }
 
-std::vector<std::int64_t> NearestIndex::take_most_redundant(std::int64_t n) {
+std::vector<Removal> NearestIndex::take_most_redundant(std::int64_t n) {
   if (n < 0 || n > size_) throw std::logic_error(cat("take ", n, " of ", size_, " rows"));
-  if (n == 0) return check(), std::vector<std::int64_t>();
+  if (n == 0) return check(), std::vector<Removal>();
   std::vector<std::int64_t> changed;
   changed.reserve(pending_.size());
   for (const std::int64_t slot : pending_) {
@@ -161,7 +166,7 @@ std::vector<std::int64_t> NearestIndex::take_most_redundant(std::int64_t n) {
   }
   std::sort(changed.begin(), changed.end(),
             [this](std::int64_t a, std::int64_t b) { return changed_[a] < changed_[b]; });
-  std::vector<std::int64_t> taken;
+  std::vector<Removal> taken;
   try {
     taken = take(changed, n);
   } catch (const Refused& refusal) {
@@ -170,9 +175,32 @@ std::vector<std::int64_t> NearestIndex::take_most_redundant(std::int64_t n) {
   }
   for (const std::int64_t slot : pending_) is_pending_[slot] = 0;
   pending_.clear();
-  for (const std::int64_t slot : taken) changed_[slot] = 0;
+  for (const Removal& removal : taken) changed_[removal.slot] = 0;
   size_ -= n;
   return taken;
+}
+
+void NearestIndex::weigh(std::span<const std::int64_t> slots, std::span<const double> weights) {
+  check_slots(slots);
+  if (slots.size() != weights.size()) throw std::logic_error("as many weights as slots");
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (changed_[slots[i]] != 0) throw std::logic_error(cat("slot ", slots[i], " has a row"));
+    if (!(weights[i] >= kLeastWeight)) throw std::logic_error(cat("a weight of ", weights[i]));
+    weights_[slots[i]] = weights[i];
+  }
+}
+
+void NearestIndex::halve_weights() {
+  if (!config_.merge) throw std::logic_error("an index without weights has none to halve");
+  check();
+  for (double& weight : weights_) weight = std::max(0.5 * weight, kLeastWeight);
+  // Costs may have fallen, so what rows remember of their pairs proves nothing any more.
+  pending_.clear();
+  for (std::int64_t slot = 0; slot < config_.slots; ++slot) {
+    is_pending_[slot] = changed_[slot] != 0 ? 1 : 0;
+    if (is_pending_[slot]) pending_.push_back(slot);
+  }
+  reweigh();
 }
 
 void NearestIndex::check() {
@@ -233,15 +261,18 @@ NearestIndex::State NearestIndex::save() {
   for (const std::int64_t slot : pending_) {
     if (changed_[slot] != 0) waiting.push_back(slot);
   }
-  return {{"rows", rows().cpu().contiguous().clone()},
-          {"changed", as_tensor(changed_)},
-          {"ages", as_tensor(ages_)},
-          {"changes", as_tensor({changes_})},
-          {"pending", integers_tensor(waiting)},
-          {"list_slots", lists_.slots.cpu().clone()},
-          {"list_keys", lists_.keys.cpu().clone()},
-          {"bound_key", lists_.bound_key.cpu().clone()},
-          {"bound_change", lists_.bound_change.cpu().clone()}};
+  State state = {{"rows", rows().cpu().contiguous().clone()},
+                 {"changed", as_tensor(changed_)},
+                 {"ages", as_tensor(ages_)},
+                 {"changes", as_tensor({changes_})},
+                 {"pending", integers_tensor(waiting)},
+                 {"list_slots", lists_.slots.cpu().clone()},
+                 {"list_keys", lists_.keys.cpu().clone()},
+                 {"bound_key", lists_.bound_key.cpu().clone()},
+                 {"bound_change", lists_.bound_change.cpu().clone()}};
+  if (config_.merge)
+    state.emplace_back(kWeights, at::tensor(at::ArrayRef<double>(weights_), at::kDouble));
+  return state;
 }
 
 void NearestIndex::restore(const State& state) {
@@ -272,12 +303,22 @@ void NearestIndex::restore(const State& state) {
     throw Error("state of the nearest-neighbour index: 'list_slots' is damaged");
   }
 
+  std::vector<double> weights(config_.slots, 1.0);
+  if (config_.merge) {
+    const at::Tensor& saved = find_like(state, kWeights, at::empty({config_.slots}, at::kDouble));
+    if (!saved.ge(kLeastWeight).all().item<bool>() || !saved.isfinite().all().item<bool>()) {
+      throw Error("state of the nearest-neighbour index: 'weights' is damaged");
+    }
+    std::copy_n(saved.const_data_ptr<double>(), config_.slots, weights.begin());
+  }
+
   lists_.slots.copy_(slots);
   lists_.keys.copy_(keys);
   lists_.bound_key.copy_(bound_key);
   lists_.bound_change.copy_(bound_change);
   changed_ = std::move(changed);
   ages_ = std::move(ages);
+  weights_ = std::move(weights);
   changes_ = changes;
   pending_ = waiting;
   is_pending_.assign(config_.slots, 0);

@@ -9,6 +9,10 @@
 // the history alone: it does not depend on the device, on the number of threads or on when it is
 // asked for.
 //
+// With weights (config.merge) a row stands for as many samples as its weight says. The pair that
+// costs least to merge is found (merge_cost.h) instead of the nearest; of its two ends the heavier
+// stays, of equal ones as the tie rule says, and takes the other's weight over.
+//
 // Cost. Setting a row costs O(dim). A take costs one product [rows changed since the last take x
 // rows present] and some bookkeeping per removal; never anything quadratic in the number of rows.
 // (The first take after a fill sees every row as changed; it still works in blocks.)
@@ -33,6 +37,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -44,14 +49,32 @@
 
 namespace riffle {
 
+// How weights count when pairs are merged.
+struct MergeRule {
+  // Of the exponent, in quarters: 4 is an exponent of 1.
+  int quarters = 4;
+  StayRule stays = StayRule::heavier;
+};
+
 struct NearestIndexConfig {
-  std::int64_t slots = 0;  // rows are named by slots in [0, slots)
+  // Rows are named by slots in [0, slots).
+  std::int64_t slots = 0;
   std::int64_t dim = 0;
   FeatureType type = FeatureType::float32;
   TieRule tie = TieRule::older;
+  // None: rows have no weights, and the nearest pair goes first.
+  std::optional<MergeRule> merge;
   at::Device device = at::Device(at::kCPU);
-  std::int64_t neighbours =
-      8;  // nearest rows remembered per row, 1 to 16: speed only, never the result
+  // Nearest rows remembered per row, 1 to 16: decides speed, never the result.
+  std::int64_t neighbours = 8;
+};
+
+// A row that was taken out, and the other end of its pair, which stayed; -1 if there was none.
+struct Removal {
+  std::int64_t slot = -1;
+  std::int64_t into = -1;
+
+  bool operator==(const Removal&) const = default;
 };
 
 // What the index did, for benchmarks and metrics.
@@ -81,31 +104,44 @@ class NearestIndex {
   // rule; smaller is older.
   void set(std::span<const std::int64_t> slots, std::span<const std::uint64_t> ages,
            const at::Tensor& features);
-  // As set for slots without a row; the others become normalize(momentum * row + (1 - momentum) *
-  // normalize(feature)), or normalize(feature) should the two cancel.
+  // As set for slots without a row; the others become normalize(momentum * row + (1 -
+  // momentum) * normalize(feature)), or normalize(feature) should the two cancel.
   void blend(std::span<const std::int64_t> slots, std::span<const std::uint64_t> ages,
              const at::Tensor& features, double momentum);
   void erase(std::span<const std::int64_t> slots);
 
-  // The n most redundant rows, taken out one after another; their slots in that order. n is at most
-  // size().
-  std::vector<std::int64_t> take_most_redundant(std::int64_t n);
+  // Takes out the n most redundant rows, one after another, and returns them in that
+  // order. Requires n <= size().
+  std::vector<Removal> take_most_redundant(std::int64_t n);
+
+  // Sets the weights, all positive, that slots without a row will have when they get one.
+  // Requires that none of the slots has a row.
+  void weigh(std::span<const std::int64_t> slots, std::span<const double> weights);
+  // By slot: 1 where nobody has set another.
+  std::span<const double> weights() const { return weights_; }
+  // Halves all weights, though none falls below kLeastWeight. Costs as much as if all rows
+  // had changed. Requires an index with weights.
+  void halve_weights();
+  static constexpr double kLeastWeight = 0x1p-60;
 
   bool contains(std::int64_t slot) const;
   std::int64_t size() const { return size_; }
   // Throws the refusal of an earlier set or blend, if it has not been thrown yet.
   void check();
 
-  // [slots] float32 on the CPU: distance of each row to the nearest other one, 2 where there is no
-  // row or no other; to about 1e-5. Costs a product of all rows with all rows, in blocks.
+  // [slots] float32 on the CPU: distance of each row to the nearest other one, 2 where
+  // there is no row or no other; to about 1e-5. Costs a product of all rows with all rows,
+  // in blocks.
   at::Tensor nearest_distances();
-  // [slots, dim] in the storage type, on the index's device; rows of absent slots mean nothing.
+  // [slots, dim] in the storage type, on the index's device; rows of absent slots mean
+  // nothing.
   virtual at::Tensor rows() const = 0;
 
-  // Exact state, on the CPU: a restored index goes on as this one would, also on another device.
+  // Exact state, on the CPU: a restored index goes on as this one would, also on another
+  // device.
   State save();
-  // Throws Error, and changes nothing, when the state is not of an index of this size, width and
-  // type.
+  // Throws Error, and changes nothing, when the state is not of an index of this size,
+  // width and type.
   void restore(const State& state);
 
   virtual NearestIndexStats stats() = 0;
@@ -121,24 +157,25 @@ class NearestIndex {
   at::ScalarType stored_type() const;
   bool is_pending(std::int64_t slot) const { return is_pending_[slot] != 0; }
 
-  // What each row remembers of the rows that changed before it (docs/minred.md), on the index's
-  // device.
+  // What each row remembers of the rows that changed before it (docs/minred.md), on the
+  // index's device.
   struct Lists {
     // The nearest, in order of (key, change): [slots, neighbours] int32, -1 for none.
     at::Tensor slots;
     // Their distances: [slots, neighbours] int32, read as unsigned.
     at::Tensor keys;
-    // Nothing outside the list comes before this (key, change): [slots] int32, read as unsigned,
-    // and [slots] int64.
+    // Nothing outside the list comes before this (key, change): [slots] int32, read as
+    // unsigned, and [slots] int64.
     at::Tensor bound_key;
     at::Tensor bound_change;
   };
   Lists lists_;
 
-  // When each row last changed, counted over all changes; 0: no row. Changes in one call count in
-  // the order given.
+  // When each row last changed, counted over all changes; 0: no row. Changes in one call
+  // count in the order given.
   std::vector<std::uint64_t> changed_;
   std::vector<std::uint64_t> ages_;
+  std::vector<double> weights_;
   NearestIndexConfig config_;
 
  private:
@@ -146,15 +183,18 @@ class NearestIndex {
   virtual void write(std::span<const std::int64_t> slots, std::span<const std::uint64_t> ages,
                      const at::Tensor& features, double momentum, std::uint64_t first) = 0;
   virtual void forget(std::span<const std::int64_t> slots) = 0;
-  // `changed`: rows that changed since the last call, in order of their change. Throws Refused,
-  // having taken nothing, after a refusal.
-  virtual std::vector<std::int64_t> take(std::span<const std::int64_t> changed, std::int64_t n) = 0;
+  // `changed`: rows that changed since the last call, in order of their change. Throws
+  // Refused, having taken nothing, after a refusal. Brings weights_ up to date; changed_
+  // it leaves alone or sets to 0 for those taken.
+  virtual std::vector<Removal> take(std::span<const std::int64_t> changed, std::int64_t n) = 0;
+  // All weights in weights_ were replaced, and all rows wait for their scan again.
+  virtual void reweigh() = 0;
   // A slot refused by a write that was only queued, or -1. Waits for the device.
   virtual std::int64_t refused() { return -1; }
   // After a refusal: brings changed_ and ages_ up to date with the device.
   virtual void resync() {}
-  // restore() replaced changed_, ages_ and lists_; these are the rows, in the storage type, on the
-  // CPU.
+  // restore() replaced changed_, ages_ and lists_; these are the rows, in the storage
+  // type, on the CPU.
   virtual void replace(const at::Tensor& rows) = 0;
   // out = a * b^T in float32, without rounding of the factors. All on the index's device.
   virtual void product(at::Tensor& out, const at::Tensor& a, const at::Tensor& b) const = 0;

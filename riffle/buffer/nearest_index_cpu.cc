@@ -8,6 +8,8 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "riffle/buffer/merge_cost.h"
+
 namespace riffle {
 namespace {
 
@@ -38,11 +40,15 @@ NearestIndexCpu::NearestIndexCpu(const NearestIndexConfig& config)
     all_slots_[slot] = static_cast<std::int32_t>(slot);
   }
   stats_.allowed_rounding = float32_rounding(config.dim);
+  if (!config.merge) return;
+  stats_.allowed_rounding += kMergeRounding;
+  inverse_weights_.assign(config.slots, 1.0f);
+  ones_.assign(kColumnBlock, 1.0f);
 }
 
 std::uint64_t NearestIndexCpu::own_bytes(const NearestIndexConfig& config) {
   const std::uint64_t element = config.type == FeatureType::float32 ? 4 : 2;
-  const std::uint64_t per_slot = config.dim * element + 8 + 4 + 4 + 2 * sizeof(Waiting);
+  const std::uint64_t per_slot = config.dim * element + 8 + 4 + 4 + 4 + 2 * sizeof(Waiting);
   // For each thread a block of products, one of columns and one of rows.
   const std::uint64_t scratch =
       at::get_num_threads() * (kRowBlock * (kColumnBlock * 4 + sizeof(Best)) +
@@ -118,6 +124,19 @@ void NearestIndexCpu::write(std::span<const std::int64_t> slots, std::span<const
     const float* values = row(slot, room.data());
     inverse_norms_[slot] = 1.0 / std::sqrt(dot64(values, values, dim));
     scales_[slot] = kNever;
+    set_inverse_weight(slot);
+  }
+}
+
+void NearestIndexCpu::set_inverse_weight(std::int64_t slot) {
+  if (config_.merge) inverse_weights_[slot] = static_cast<float>(1.0 / weights_[slot]);
+}
+
+void NearestIndexCpu::reweigh() {
+  heap_.clear();
+  for (std::int64_t slot = 0; slot < config_.slots; ++slot) {
+    scales_[slot] = kNever;
+    set_inverse_weight(slot);
   }
 }
 
@@ -136,6 +155,7 @@ void NearestIndexCpu::replace(const at::Tensor& stored) {
   std::vector<float> room(config_.dim);
   for (std::int64_t slot = 0; slot < config_.slots; ++slot) {
     scales_[slot] = kNever;
+    set_inverse_weight(slot);
     if (changed_[slot] == 0) continue;
     const float* values = row(slot, room.data());
     inverse_norms_[slot] = 1.0 / std::sqrt(dot64(values, values, config_.dim));
@@ -150,13 +170,34 @@ void NearestIndexCpu::product(at::Tensor& out, const at::Tensor& a, const at::Te
   at::mm_out(out, a.to(at::kFloat), b.to(at::kFloat).t());
 }
 
+DistanceKey NearestIndexCpu::cost(DistanceKey distance, std::int64_t a, std::int64_t b) const {
+  if (!config_.merge) return distance;
+  return merge_cost(distance, merge_factor(weights_[a], weights_[b], config_.merge->quarters));
+}
+
 std::int64_t NearestIndexCpu::who_leaves(std::int64_t a, std::int64_t b) const {
   const bool a_is_older = ages_[a] != ages_[b] ? ages_[a] < ages_[b] : a < b;
+  if (config_.merge && config_.merge->stays == StayRule::drawn) {
+    const auto [older, newer] = a_is_older ? std::pair(a, b) : std::pair(b, a);
+    const bool stays = older_stays(ages_[older], ages_[newer], weights_[older], weights_[newer]);
+    return stays ? newer : older;
+  }
+  if (config_.merge && weights_[a] != weights_[b]) return weights_[a] < weights_[b] ? a : b;
   return a_is_older == (config_.tie == TieRule::older) ? a : b;
 }
 
-std::vector<std::int64_t> NearestIndexCpu::take(std::span<const std::int64_t> changed,
-                                                std::int64_t n) {
+Removal NearestIndexCpu::remove(std::int64_t a, std::int64_t b) {
+  const std::int64_t leaver = who_leaves(a, b);
+  const std::int64_t stayer = leaver == a ? b : a;
+  drop(leaver);
+  if (config_.merge) {
+    weights_[stayer] += weights_[leaver];
+    set_inverse_weight(stayer);
+  }
+  return {leaver, stayer};
+}
+
+std::vector<Removal> NearestIndexCpu::take(std::span<const std::int64_t> changed, std::int64_t n) {
   scan(changed);
   // A row that changes leaves its old entry behind; now and then they are swept out.
   if (heap_.size() + changed.size() > 2 * changed_.size()) {
@@ -164,7 +205,7 @@ std::vector<std::int64_t> NearestIndexCpu::take(std::span<const std::int64_t> ch
     std::make_heap(heap_.begin(), heap_.end(), later);
   }
   for (const std::int64_t slot : changed) push(slot);
-  std::vector<std::int64_t> taken;
+  std::vector<Removal> taken;
   taken.reserve(n);
   while (static_cast<std::int64_t>(taken.size()) < n && !heap_.empty()) {
     std::pop_heap(heap_.begin(), heap_.end(), later);
@@ -179,10 +220,8 @@ std::vector<std::int64_t> NearestIndexCpu::take(std::span<const std::int64_t> ch
       nearest = nearest_of(top.slot);
     }
     if (nearest.key == top.key && nearest.slot >= 0) {
-      const std::int64_t leaver = who_leaves(top.slot, nearest.slot);
-      taken.push_back(leaver);
-      drop(leaver);
-      if (leaver == top.slot) continue;
+      taken.push_back(remove(top.slot, nearest.slot));
+      if (taken.back().slot == top.slot) continue;
     }
     if (nearest.key == kNoKey) continue;
     heap_.push_back({nearest.key, top.change, top.slot});
@@ -191,7 +230,7 @@ std::vector<std::int64_t> NearestIndexCpu::take(std::span<const std::int64_t> ch
   // Rows without a pair are left only when a single one is.
   for (std::int64_t slot = 0; static_cast<std::int64_t>(taken.size()) < n; ++slot) {
     if (changed_[slot] == 0) continue;
-    taken.push_back(slot);
+    taken.push_back({slot, -1});
     drop(slot);
   }
   return taken;
@@ -211,12 +250,19 @@ NearestIndexCpu::Nearest NearestIndexCpu::nearest_of(std::int64_t slot) const {
   const DistanceKey bound = data<std::uint32_t>(lists_.bound_key)[slot];
   const auto bound_change =
       static_cast<std::uint64_t>(data<std::int64_t>(lists_.bound_change)[slot]);
+  Nearest first;
   for (std::int64_t e = 0; e < k && slots[e] >= 0; ++e) {
     if (!owns(slot, slots[e])) continue;
-    const bool certain = keys[e] != bound ? keys[e] < bound : changed_[slots[e]] <= bound_change;
-    return certain ? Nearest{keys[e], slots[e]} : Nearest{bound, -1};
+    const DistanceKey key = cost(keys[e], slot, slots[e]);
+    const bool earlier = first.slot < 0 || key < first.key ||
+                         (key == first.key && changed_[slots[e]] < changed_[first.slot]);
+    if (earlier) first = {key, slots[e]};
+    if (!config_.merge) break;  // the list is in order
   }
-  return {bound, -1};
+  if (first.slot < 0) return {bound, -1};
+  const bool certain =
+      first.key != bound ? first.key < bound : changed_[first.slot] <= bound_change;
+  return certain ? first : Nearest{bound, -1};
 }
 
 }  // namespace riffle

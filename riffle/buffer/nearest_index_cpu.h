@@ -29,8 +29,8 @@ class NearestIndexCpu : public NearestIndex {
   };
   struct Nearest {
     DistanceKey key = kNoKey;
-    std::int64_t slot =
-        -1;  // -1: nobody known; the row must be looked at again before key can be trusted
+    // -1: nobody known; the row must be looked at again before the key can be trusted.
+    std::int64_t slot = -1;
   };
   struct Candidate {
     float similarity;
@@ -48,6 +48,7 @@ class NearestIndexCpu : public NearestIndex {
   struct Columns {
     at::Tensor rows;
     const float* scales;
+    const float* inverse_weights;
     const std::int32_t* slots;
     std::int64_t count;
   };
@@ -69,20 +70,30 @@ class NearestIndexCpu : public NearestIndex {
   void write(std::span<const std::int64_t> slots, std::span<const std::uint64_t> ages,
              const at::Tensor& features, double momentum, std::uint64_t first) override;
   void forget(std::span<const std::int64_t> slots) override;
-  std::vector<std::int64_t> take(std::span<const std::int64_t> changed, std::int64_t n) override;
+  std::vector<Removal> take(std::span<const std::int64_t> changed, std::int64_t n) override;
+  void reweigh() override;
   void replace(const at::Tensor& rows) override;
   void product(at::Tensor& out, const at::Tensor& a, const at::Tensor& b) const override;
 
   void scan(std::span<const std::int64_t> changed);
-  double scan_group(std::span<const std::int64_t> changed, const std::vector<std::int32_t>& slots,
-                    const std::vector<float>& scales, std::int64_t begin, std::int64_t end,
-                    Scratch& scratch);
-  // Products of `left` with the columns, offered to its rows' lists. Row r sees the first
-  // first_row_columns + r columns.
-  void offer_block(const at::Tensor& left, const Columns& part, std::vector<Best>& best,
-                   std::int64_t first_row_columns, Scratch& scratch) const;
-  void offer(const float* products, const Columns& part, std::int64_t columns, Best& best) const;
+  // Rows that changed, in order of their change.
+  struct Changed {
+    std::span<const std::int64_t> rows;
+    std::vector<std::int32_t> slots;
+    std::vector<float> scales;
+    std::vector<float> inverse_weights;
+  };
+  // Compares the changed rows from `begin` to `end` with all others; returns the largest rounding.
+  double scan_group(const Changed& changed, std::int64_t begin, std::int64_t end, Scratch& scratch);
+  // Offers the products of `left`, the rows in `slots`, with the columns to those rows' lists. Row
+  // r sees the first first_row_columns + r columns.
+  void offer_block(const at::Tensor& left, std::span<const std::int64_t> slots, const Columns& part,
+                   std::vector<Best>& best, std::int64_t first_row_columns, Scratch& scratch) const;
+  void offer(const float* products, const float* scales, const Columns& part, std::int64_t columns,
+             Best& best) const;
   double refine(std::int64_t slot, const Best& best);
+  // The distance of a row to a candidate, by the product alone.
+  double seemed(std::int64_t slot, const Candidate& other) const;
   void rescan(std::int64_t slot);
   void keep(std::int64_t slot, std::span<Nearest> nearest);
   at::Tensor gather(std::span<const std::int64_t> slots) const;
@@ -90,7 +101,13 @@ class NearestIndexCpu : public NearestIndex {
   Scratch make_scratch() const;
 
   Nearest nearest_of(std::int64_t slot) const;
+  // The order of two rows by what merging them costs: the distance itself in an index without
+  // weights.
+  DistanceKey cost(DistanceKey distance, std::int64_t a, std::int64_t b) const;
   std::int64_t who_leaves(std::int64_t a, std::int64_t b) const;
+  // Takes one end of a pair out; the other takes its weight over.
+  Removal remove(std::int64_t a, std::int64_t b);
+  void set_inverse_weight(std::int64_t slot);
   bool owns(std::int64_t owner, std::int64_t other) const {
     return changed_[other] != 0 && changed_[other] < changed_[owner];
   }
@@ -102,8 +119,11 @@ class NearestIndexCpu : public NearestIndex {
 
   at::Tensor rows_;
   std::vector<double> inverse_norms_;
-  std::vector<float>
-      scales_;  // inverse norms; NaN, which is nearer than nothing, where a scan must not look
+  // Inverse norms; NaN, which is nearer than nothing, where a scan must not look.
+  std::vector<float> scales_;
+  // One over the weights, and as many ones as a block has columns; empty without weights.
+  std::vector<float> inverse_weights_;
+  std::vector<float> ones_;
   std::vector<std::int32_t> all_slots_;
   std::vector<Waiting> heap_;
   std::vector<Scratch> scratch_;  // one a thread

@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "riffle/buffer/merge_cost.h"
 #include "riffle/buffer/named_tensors.h"
 #include "riffle/buffer/nearest_index_cpu.h"
 
@@ -22,12 +23,12 @@ Stored* data(const at::Tensor& tensor) {
 
 // A thread takes a group of changed rows through all columns: one fork and join for the whole scan,
 // and products that stay in the thread's cache.
-void NearestIndexCpu::scan(std::span<const std::int64_t> changed) {
-  const auto count = static_cast<std::int64_t>(changed.size());
-  const std::vector<std::int32_t> slots(changed.begin(), changed.end());
-  std::vector<float> scales(count);
-  for (std::int64_t r = 0; r < count; ++r) {
-    scales[r] = static_cast<float>(inverse_norms_[changed[r]]);
+void NearestIndexCpu::scan(std::span<const std::int64_t> rows_changed) {
+  const auto count = static_cast<std::int64_t>(rows_changed.size());
+  Changed changed{rows_changed, {rows_changed.begin(), rows_changed.end()}, {}, {}};
+  for (const std::int64_t slot : rows_changed) {
+    changed.scales.push_back(static_cast<float>(inverse_norms_[slot]));
+    if (config_.merge) changed.inverse_weights.push_back(inverse_weights_[slot]);
   }
   const std::int64_t threads = at::get_num_threads();
   while (static_cast<std::int64_t>(scratch_.size()) < threads) scratch_.push_back(make_scratch());
@@ -39,38 +40,38 @@ void NearestIndexCpu::scan(std::span<const std::int64_t> changed) {
     for (std::int64_t group = first; group < last; ++group) {
       const std::int64_t begin = group * rows;
       const std::int64_t end = std::min(count, begin + rows);
-      largest = std::max(largest, scan_group(changed, slots, scales, begin, end, scratch));
+      largest = std::max(largest, scan_group(changed, begin, end, scratch));
     }
     const std::lock_guard lock(guard);
     stats_.largest_rounding = std::max(stats_.largest_rounding, largest);
   });
-  for (std::int64_t r = 0; r < count; ++r) scales_[changed[r]] = scales[r];
+  for (std::int64_t r = 0; r < count; ++r) scales_[rows_changed[r]] = changed.scales[r];
   stats_.scanned += count;
 }
 
 // Rows of slots that are not pending, then the pending ones among themselves: a changed row owns
 // its pairs with all unchanged rows and with those that changed before it.
-double NearestIndexCpu::scan_group(std::span<const std::int64_t> changed,
-                                   const std::vector<std::int32_t>& slots,
-                                   const std::vector<float>& scales, std::int64_t begin,
-                                   std::int64_t end, Scratch& scratch) {
-  const at::Tensor left = gather(changed.subspan(begin, end - begin));
+double NearestIndexCpu::scan_group(const Changed& changed, std::int64_t begin, std::int64_t end,
+                                   Scratch& scratch) {
+  const auto group = changed.rows.subspan(begin, end - begin);
+  const at::Tensor left = gather(group);
   std::vector<Best> best(end - begin);
   for (std::int64_t column = 0; column < config_.slots; column += kColumnBlock) {
     const std::int64_t columns = std::min(kColumnBlock, config_.slots - column);
     const Columns part{float_rows(column, columns, scratch), scales_.data() + column,
-                       all_slots_.data() + column, columns};
-    offer_block(left, part, best, columns, scratch);
+                       inverse_weights_.data() + column, all_slots_.data() + column, columns};
+    offer_block(left, group, part, best, columns, scratch);
   }
   for (std::int64_t column = 0; column < end; column += kColumnBlock) {
     const std::int64_t columns = std::min(kColumnBlock, end - column);
-    const Columns part{gather(changed.subspan(column, columns)), scales.data() + column,
-                       slots.data() + column, columns};
-    offer_block(left, part, best, begin - column, scratch);
+    const Columns part{gather(changed.rows.subspan(column, columns)),
+                       changed.scales.data() + column, changed.inverse_weights.data() + column,
+                       changed.slots.data() + column, columns};
+    offer_block(left, group, part, best, begin - column, scratch);
   }
   double largest = 0.0;
   for (std::int64_t r = begin; r < end; ++r) {
-    largest = std::max(largest, refine(changed[r], best[r - begin]));
+    largest = std::max(largest, refine(changed.rows[r], best[r - begin]));
   }
   return largest;
 }
@@ -96,30 +97,38 @@ at::Tensor NearestIndexCpu::float_rows(std::int64_t begin, std::int64_t count,
   return converted.copy_(part);
 }
 
-void NearestIndexCpu::offer_block(const at::Tensor& left, const Columns& part,
-                                  std::vector<Best>& best, std::int64_t first_row_columns,
-                                  Scratch& scratch) const {
+void NearestIndexCpu::offer_block(const at::Tensor& left, std::span<const std::int64_t> slots,
+                                  const Columns& part, std::vector<Best>& best,
+                                  std::int64_t first_row_columns, Scratch& scratch) const {
   const auto rows = static_cast<std::int64_t>(best.size());
   at::Tensor block = scratch.products.narrow(0, 0, rows * part.count).view({rows, part.count});
   at::mm_out(block, left, part.rows.t());
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::int64_t columns = std::clamp<std::int64_t>(first_row_columns + r, 0, part.count);
-    offer(data<float>(block) + r * part.count, part, columns, best[r]);
+    float* products = data<float>(block) + r * part.count;
+    if (!config_.merge) {
+      offer(products, part.scales, part, columns, best[r]);
+      continue;
+    }
+    const MergeRow row{static_cast<float>(inverse_norms_[slots[r]]), inverse_weights_[slots[r]],
+                       static_cast<float>(1.0 - stats_.allowed_rounding), config_.merge->quarters};
+    merge_values(row, part.scales, part.inverse_weights, columns, products);
+    offer(products, ones_.data(), part, columns, best[r]);
   }
 }
 
-void NearestIndexCpu::offer(const float* products, const Columns& part, std::int64_t columns,
-                            Best& best) const {
+void NearestIndexCpu::offer(const float* products, const float* scales, const Columns& part,
+                            std::int64_t columns, Best& best) const {
   float maxima[kColumnBlock / kMaximaBlock];
   const std::int64_t blocks = columns / kMaximaBlock;
-  block_maxima(products, part.scales, blocks, maxima);
+  block_maxima(products, scales, blocks, maxima);
   const std::int64_t k = config_.neighbours;
   const auto floor = [&] {
     return best.count < k ? -std::numeric_limits<float>::infinity() : best.found[k - 1].similarity;
   };
   const auto look = [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t c = begin; c < end; ++c) {
-      const float similarity = products[c] * part.scales[c];
+      const float similarity = products[c] * scales[c];
       if (!(similarity > floor())) continue;
       std::int64_t place = best.count < k ? best.count++ : k - 1;
       for (; place > 0 && best.found[place - 1].similarity < similarity; --place) {
@@ -144,7 +153,7 @@ double NearestIndexCpu::refine(std::int64_t slot, const Best& best) {
   for (std::int64_t e = 0; e < best.count; ++e) {
     const std::int64_t other = best.found[e].slot;
     nearest[e] = {key_of(slot, other, values, room.data() + config_.dim), other};
-    const double product_distance = 1.0 - best.found[e].similarity * inverse_norms_[slot];
+    const double product_distance = seemed(slot, best.found[e]);
     const double distance = nearest[e].key / kKeysPerUnit;
     largest = std::max(largest, std::abs(product_distance - distance));
   }
@@ -156,14 +165,22 @@ double NearestIndexCpu::refine(std::int64_t slot, const Best& best) {
   } else if (largest > stats_.allowed_rounding) {
     bound = 0;  // A product this wrong proves nothing: the row will be looked at in float64.
   } else {
-    const double last = best.found[best.count - 1].similarity * inverse_norms_[slot];
-    bound = key_at_most(1.0 - last - stats_.allowed_rounding);
+    const Candidate& last = best.found[best.count - 1];
+    bound = config_.merge ? cost_at_most(-last.similarity)
+                          : key_at_most(seemed(slot, last) - stats_.allowed_rounding);
   }
   return largest;
 }
 
+double NearestIndexCpu::seemed(std::int64_t slot, const Candidate& other) const {
+  if (!config_.merge) return 1.0 - other.similarity * inverse_norms_[slot];
+  const double factor = merge_factor(weights_[slot], weights_[other.slot], config_.merge->quarters);
+  return stats_.allowed_rounding - other.similarity / factor;
+}
+
 void NearestIndexCpu::rescan(std::int64_t slot) {
   ++stats_.rescanned;
+  // Here keys are costs.
   const auto nearer = [this](const Nearest& a, const Nearest& b) {
     return a.key != b.key ? a.key < b.key : changed_[a.slot] < changed_[b.slot];
   };
@@ -185,16 +202,21 @@ void NearestIndexCpu::rescan(std::int64_t slot) {
     for (std::int64_t other = begin; other < end; ++other) {
       if (!owns(slot, other)) continue;
       ++owned;
-      offer_nearest(best_here, {key_of(slot, other, values, room.data()), other});
+      const DistanceKey distance = key_of(slot, other, values, room.data());
+      offer_nearest(best_here, {cost(distance, slot, other), other});
     }
     const std::lock_guard lock(guard);
     more = more || owned > best_here.size() || best.size() + best_here.size() > k;
     for (const Nearest& candidate : best_here) offer_nearest(best, candidate);
   });
-  keep(slot, best);
   data<DistanceKey>(lists_.bound_key)[slot] = more ? best.back().key : kNoKey;
   data<std::int64_t>(lists_.bound_change)[slot] =
       more ? static_cast<std::int64_t>(changed_[best.back().slot]) : 0;
+  if (config_.merge) {
+    std::vector<float> room(config_.dim);
+    for (Nearest& known : best) known.key = key_of(slot, known.slot, values, room.data());
+  }
+  keep(slot, best);
 }
 
 void NearestIndexCpu::keep(std::int64_t slot, std::span<Nearest> nearest) {

@@ -202,7 +202,7 @@ class NearestIndexCuda : public NearestIndex {
         at::index_select_out(used, rows_, 0, changed.narrow(0, column, columns));
         const at::Tensor scales = at::empty({wide}, scales_.options());
         checked(gpu::gather_scales(view_, slots + column, static_cast<int>(columns),
-                                    static_cast<int>(wide), scales.data_ptr<float>(), stream()));
+                                   static_cast<int>(wide), scales.data_ptr<float>(), stream()));
         find(left, right, scales.data_ptr<float>(), 0, slots + column, begin - column, found,
              main_parts + column / kPendingBlock);
       }

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <tuple>
 
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
@@ -20,10 +22,15 @@ namespace {
 // removal.
 class Naive {
  public:
-  explicit Naive(TieRule tie) : tie_(tie) {}
+  explicit Naive(const NearestIndexConfig& config) : tie_(config.tie), merge_(config.merge) {}
 
-  void put(std::int64_t slot, std::uint64_t age, const std::vector<double>& stored) {
-    rows_[slot] = {++changes_, age, stored, dot(stored, stored)};
+  void put(std::int64_t slot, std::uint64_t age, const std::vector<double>& stored,
+           double weight = 1) {
+    rows_[slot] = {++changes_, age, stored, dot(stored, stored), weight};
+  }
+  double weight(std::int64_t slot) const { return rows_.at(slot).weight; }
+  void halve_weights() {
+    for (auto& [slot, row] : rows_) row.weight /= 2;
   }
   void erase(std::int64_t slot) { rows_.erase(slot); }
   bool contains(std::int64_t slot) const { return rows_.count(slot) > 0; }
@@ -39,6 +46,7 @@ class Naive {
     std::uint64_t age;
     std::vector<double> values;
     double square;
+    double weight;
   };
   static double dot(const std::vector<double>& a, const std::vector<double>& b) {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
@@ -55,38 +63,65 @@ class Naive {
     return best;
   }
 
-  Slots take(std::int64_t n) {
-    // Smallest distance (in units of 2^-30), then smallest later change, then smallest earlier
-    // change.
-    struct Pair {
-      std::tuple<std::int64_t, std::uint64_t, std::uint64_t> rank;
-      std::int64_t leaver, stayer;
-    };
+  std::vector<Removal> take(std::int64_t n) {
     std::vector<Pair> pairs;
     for (auto a = rows_.begin(); a != rows_.end(); ++a) {
       for (auto b = std::next(a); b != rows_.end(); ++b) {
         const double d = std::max(0.0, distance(a->second, b->second));
-        const bool a_leaves = (a->second.age < b->second.age) == (tie_ == TieRule::older);
-        pairs.push_back({{std::llround(d * (1 << 30)), std::max(a->second.change, b->second.change),
-                          std::min(a->second.change, b->second.change)},
-                         a_leaves ? a->first : b->first,
-                         a_leaves ? b->first : a->first});
+        pairs.push_back({std::llround(d * (1 << 30)), a->first, b->first, {}});
+        rank(pairs.back());
       }
     }
-    Slots taken;
+    std::vector<Removal> taken;
     while (static_cast<std::int64_t>(taken.size()) < n) {
       const auto first = std::min_element(pairs.begin(), pairs.end(),
                                           [](auto& a, auto& b) { return a.rank < b.rank; });
-      const std::int64_t leaver = first == pairs.end() ? rows_.begin()->first : first->leaver;
-      taken.push_back(leaver);
+      if (first == pairs.end()) {
+        taken.push_back({rows_.begin()->first, -1});
+        rows_.clear();
+        continue;
+      }
+      const std::int64_t leaver =
+          a_leaves(rows_.at(first->a), rows_.at(first->b)) ? first->a : first->b;
+      const std::int64_t stayer = leaver == first->a ? first->b : first->a;
+      taken.push_back({leaver, stayer});
+      if (merge_) rows_.at(stayer).weight += rows_.at(leaver).weight;
       rows_.erase(leaver);
-      std::erase_if(pairs, [&](auto& p) { return p.leaver == leaver || p.stayer == leaver; });
+      std::erase_if(pairs, [&](auto& p) { return p.a == leaver || p.b == leaver; });
+      for (auto& pair : pairs) {
+        if (pair.a == stayer || pair.b == stayer) rank(pair);
+      }
     }
     return taken;
   }
 
  private:
+  // Smallest distance (in units of 2^-30) or cost, then smallest later change, then smallest
+  // earlier change.
+  struct Pair {
+    std::int64_t distance;
+    std::int64_t a, b;
+    std::tuple<double, std::uint64_t, std::uint64_t> rank;
+  };
+  void rank(Pair& pair) const {
+    const Row& a = rows_.at(pair.a);
+    const Row& b = rows_.at(pair.b);
+    double cost = static_cast<double>(pair.distance);
+    if (merge_) {
+      const double share = 1 / (1 / a.weight + 1 / b.weight);
+      const double root = std::sqrt(share);
+      const double powers[] = {1, std::sqrt(root), root, root * std::sqrt(root), share};
+      cost = static_cast<float>(cost * powers[merge_->quarters]);
+    }
+    pair.rank = {cost, std::max(a.change, b.change), std::min(a.change, b.change)};
+  }
+  bool a_leaves(const Row& a, const Row& b) const {
+    if (merge_ && a.weight != b.weight) return a.weight < b.weight;
+    return (a.age < b.age) == (tie_ == TieRule::older);
+  }
+
   TieRule tie_;
+  std::optional<MergeRule> merge_;
   std::map<std::int64_t, Row> rows_;
   std::uint64_t changes_ = 0;
 };
@@ -96,10 +131,9 @@ class History {
  public:
   enum class Kind { scattered, clusters, duplicates, all_equal, lattice, axes, near_ties, kinds };
 
-  History(std::uint64_t number, const std::string& device)
+  History(std::uint64_t number, const std::string& device, bool weighted)
       : random_(number, Purpose("nearest index history"), 0),
-        kind_(static_cast<Kind>(number % static_cast<int>(Kind::kinds))),
-        naive_(number / 2 % 2 == 0 ? TieRule::older : TieRule::newer) {
+        kind_(static_cast<Kind>(number % static_cast<int>(Kind::kinds))) {
     static constexpr std::int64_t kSizes[] = {2, 3, 5, 8, 17, 33, 50};
     static constexpr std::int64_t kDims[] = {1, 2, 3, 8, 31, 64, 70, 130};
     static constexpr FeatureType kTypes[] = {FeatureType::float32, FeatureType::float16,
@@ -110,7 +144,10 @@ class History {
     config_.tie = number / 2 % 2 == 0 ? TieRule::older : TieRule::newer;
     config_.neighbours = 1 + static_cast<std::int64_t>(random_.below(4));
     config_.device = at::Device(device);
+    if (weighted) config_.merge = MergeRule{.quarters = static_cast<int>(random_.below(5))};
+    whole_weights_ = random_.chance(0.5f);
     index_ = NearestIndex::create(config_);
+    naive_.emplace(config_);
   }
 
   void run(int steps) {
@@ -132,9 +169,13 @@ class History {
         case 5:
           if (random_.below(3) == 0) take(config_.slots);
           if (random_.below(4) == 0) move();
+          if (config_.merge && random_.below(3) == 0) {
+            index_->halve_weights();
+            naive_->halve_weights();
+          }
           break;
       }
-      ASSERT_EQ(index_->size(), naive_.size());
+      ASSERT_EQ(index_->size(), naive_->size());
     }
     take(config_.slots);
   }
@@ -191,32 +232,47 @@ class History {
     const Slots slots = some_slots();
     Ages ages;
     std::vector<std::vector<float>> features;
+    Slots new_slots;
+    std::vector<double> new_weights;
     for (const std::int64_t slot : slots) {
-      if (!naive_.contains(slot)) ages_[slot] = arrivals_++ * 7919 % 1009;
+      if (!naive_->contains(slot)) {
+        ages_[slot] = arrivals_++ * 7919 % 1009;
+        new_slots.push_back(slot);
+        // Weights of one are the usual case, and give the most ties.
+        new_weights.push_back(whole_weights_ ? 1.0 : 0.25 + 4 * random_.uniform());
+      }
       ages.push_back(ages_[slot]);
       features.push_back(feature());
     }
+    if (config_.merge) index_->weigh(new_slots, new_weights);
     if (blend) {
       index_->blend(slots, ages, matrix(features), 0.5);
     } else {
       index_->set(slots, ages, matrix(features));
     }
     const auto stored = stored_rows(*index_, slots);
-    for (std::size_t i = 0; i < slots.size(); ++i) naive_.put(slots[i], ages[i], stored[i]);
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const double weight = config_.merge ? index_->weights()[slots[i]] : 1.0;
+      naive_->put(slots[i], ages[i], stored[i], weight);
+    }
   }
 
   void erase() {
     Slots present;
     for (const std::int64_t slot : some_slots()) {
-      if (naive_.contains(slot) && random_.chance(0.5f)) present.push_back(slot);
+      if (naive_->contains(slot) && random_.chance(0.5f)) present.push_back(slot);
     }
     index_->erase(present);
-    for (const std::int64_t slot : present) naive_.erase(slot);
+    for (const std::int64_t slot : present) naive_->erase(slot);
   }
 
   void take(std::int64_t n) {
-    n = std::min(n, naive_.size());
-    ASSERT_EQ(index_->take_most_redundant(n), naive_.take(n));
+    n = std::min(n, naive_->size());
+    ASSERT_EQ(index_->take_most_redundant(n), naive_->take(n));
+    if (!config_.merge) return;
+    for (const std::int64_t slot : naive_->slots()) {
+      ASSERT_EQ(index_->weights()[slot], naive_->weight(slot));
+    }
   }
 
   void move() {
@@ -228,7 +284,8 @@ class History {
   Random random_;
   Kind kind_;
   NearestIndexConfig config_;
-  Naive naive_;
+  bool whole_weights_ = true;
+  std::optional<Naive> naive_;
   std::unique_ptr<NearestIndex> index_;
   std::map<std::int64_t, std::uint64_t> ages_;
   std::uint64_t arrivals_ = 0;
@@ -237,25 +294,34 @@ class History {
 
 using NearestIndexDefinition = OnEachDevice;
 
-TEST_P(NearestIndexDefinition, TakesWhatTheDefinitionTakesInRandomHistories) {
+void run_histories(const std::string& device, bool weighted) {
   // Threads have nothing to share in matrices this small.
   const int threads = at::get_num_threads();
   at::set_num_threads(1);
-  for (std::uint64_t number = 0; number < 2100 && !HasFatalFailure(); ++number) {
+  for (std::uint64_t number = 0; number < 2100 && !testing::Test::HasFatalFailure(); ++number) {
     SCOPED_TRACE(cat("history ", number));
-    History history(number, GetParam());
+    History history(number, device, weighted);
     history.run(24);
   }
   at::set_num_threads(threads);
 }
 
+TEST_P(NearestIndexDefinition, TakesWhatTheDefinitionTakesInRandomHistories) {
+  run_histories(GetParam(), /*weighted=*/false);
+}
+
+TEST_P(NearestIndexDefinition, MergesWhatTheDefinitionMergesInRandomHistories) {
+  run_histories(GetParam(), /*weighted=*/true);
+}
+
 TEST_P(NearestIndexDefinition, TakesWhatTheDefinitionTakesOverSeveralBlocks) {
-  for (const FeatureType type : {FeatureType::float32, FeatureType::float16}) {
+  for (const int quarters : {-1, 2, 4}) {
     NearestIndexConfig made = config(2300, 24);
-    made.type = type;
+    made.type = quarters == 2 ? FeatureType::float16 : FeatureType::float32;
     made.neighbours = 2;
+    if (quarters >= 0) made.merge = MergeRule{.quarters = quarters};
     const auto index = NearestIndex::create(made);
-    Naive naive(made.tie);
+    Naive naive(made);
     Random random(3, Purpose("nearest index blocks"), 0);
     Slots slots;
     Ages ages;
@@ -297,7 +363,7 @@ TEST_P(NearestIndexDefinition, NearestDistancesAreThoseOfTheDefinition) {
     NearestIndexConfig made = config(1500, 19);
     made.type = type;
     const auto index = NearestIndex::create(made);
-    Naive naive(made.tie);
+    Naive naive(made);
     Random random(1, Purpose("nearest distances"), 0);
     Slots slots;
     Ages ages;
@@ -323,14 +389,16 @@ TEST_P(NearestIndexDefinition, NearestDistancesAreThoseOfTheDefinition) {
 // The answer is a function of the history alone, so both devices give the same at sizes where the
 // definition is too slow.
 TEST(NearestIndex, CpuAndGpuTakeTheSameRows) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU here";
-  for (const FeatureType type :
-       {FeatureType::float32, FeatureType::float16, FeatureType::bfloat16}) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "no GPU here";
+  for (const int quarters : {-1, 0, 1, 2, 3, 4}) {
+    static constexpr FeatureType kTypes[] = {FeatureType::float16, FeatureType::float32,
+                                             FeatureType::bfloat16};
     NearestIndexConfig config;
     config.slots = 20000;
     config.dim = 100;
-    config.type = type;
+    config.type = kTypes[(quarters + 1) % 3];
     config.neighbours = 4;
+    if (quarters >= 0) config.merge = MergeRule{.quarters = quarters};
     auto cpu = NearestIndex::create(config);
     config.device = at::Device(at::kCUDA);
     auto gpu = NearestIndex::create(config);

@@ -70,8 +70,8 @@ cudaError_t forget_rows(const View& view, const long long* slots, int count, cud
 cudaError_t measure_rows(const View& view, cudaStream_t stream);
 
 // One over the lengths of these rows, as float; NaN up to `padded`.
-cudaError_t gather_scales(const View& view, const int* slots, int count, int padded,
-                           float* scales, cudaStream_t stream);
+cudaError_t gather_scales(const View& view, const int* slots, int count, int padded, float* scales,
+                          cudaStream_t stream);
 // The scales of rows that have had their scan.
 cudaError_t show_rows(const View& view, const int* slots, int count, cudaStream_t stream);
 

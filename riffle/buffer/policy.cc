@@ -1,45 +1,45 @@
 #include "riffle/buffer/policy.h"
 
 #include <algorithm>
-
-#include <torch/torch.h>
+#include <type_traits>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/buffer/fifo.h"
+#include "riffle/buffer/merge.h"
 #include "riffle/buffer/minred.h"
 #include "riffle/buffer/reservoir.h"
 
 namespace riffle {
 namespace {
 
-// What a policy may want to know.
-struct Setting {
-  const BufferConfig& config;
-  std::int64_t slots;
-  std::int64_t feature_dim;
-  std::uint64_t seed;
-  at::Device device;
-};
+template <typename Kind>
+std::unique_ptr<Policy> make([[maybe_unused]] const PolicySetting& setting) {
+  if constexpr (std::is_constructible_v<Kind, const PolicySetting&>) {
+    return std::make_unique<Kind>(setting);
+  } else {
+    return std::make_unique<Kind>();
+  }
+}
 
-using Made = std::unique_ptr<Policy>;
+template <typename Kind>
+PolicyMemory memory(const PolicySetting& setting) {
+  const std::uint64_t width = setting.config.feature_type == FeatureType::float32 ? 4 : 2;
+  PolicyMemory memory;
+  memory.features = static_cast<std::uint64_t>(setting.slots * setting.feature_dim) * width;
+  memory.index = NearestIndex::bytes(Kind::index_config(setting)) - memory.features;
+  return memory;
+}
 
-struct KnownPolicy {
-  std::string name;
-  Made (*make)(const Setting& setting);
-};
-
-const std::vector<KnownPolicy>& known_policies() {
+const std::vector<PolicyKind>& known_policies() {
   // Checkpoints hold a policy's number in this table: new ones go to its end.
-  static const std::vector<KnownPolicy> kPolicies = {
+  static const std::vector<PolicyKind> kPolicies = {
       // A buffer of one batch: the one before leaves.
-      {"none", [](const Setting&) -> Made { return std::make_unique<Fifo>(); }},
-      {"fifo", [](const Setting&) -> Made { return std::make_unique<Fifo>(); }},
-      {"reservoir", [](const Setting& s) -> Made { return std::make_unique<Reservoir>(s.seed); }},
-      {"minred",
-       [](const Setting& s) -> Made {
-         return std::make_unique<MinRed>(s.config, s.slots, s.feature_dim, s.device);
-       }},
+      {"none", make<Fifo>},
+      {"fifo", make<Fifo>},
+      {"reservoir", make<Reservoir>},
+      {"minred", make<MinRed>, /*wants_features=*/true, memory<MinRed>},
+      {"merge", make<Merge>, /*wants_features=*/true, memory<Merge>},
   };
   return kPolicies;
 }
@@ -59,11 +59,8 @@ std::int64_t number_of_policy(const std::string& name) {
   return found - names.begin();
 }
 
-std::unique_ptr<Policy> make_policy(const BufferConfig& config, std::int64_t slots,
-                                    std::int64_t feature_dim, std::uint64_t seed,
-                                    at::Device device) {
-  const auto number = static_cast<std::size_t>(number_of_policy(config.policy));
-  return known_policies()[number].make({config, slots, feature_dim, seed, device});
+const PolicyKind& policy_kind(const std::string& name) {
+  return known_policies()[static_cast<std::size_t>(number_of_policy(name))];
 }
 
 }  // namespace riffle

@@ -46,6 +46,9 @@ class Policy {
   // The network gave these features for samples that are held in `slots`, all distinct.
   virtual void tracked(std::span<const Slot> /*slots*/, const at::Tensor& /*features*/) {}
 
+  // By slot, how many samples of the stream each one stands for; empty when all count the same.
+  virtual std::span<const double> weights() const { return {}; }
+
   // The n samples that leave, in the order in which they leave; the policy forgets them. n is at
   // most the number held.
   virtual std::vector<Slot> evict(std::int64_t n) = 0;
@@ -58,15 +61,37 @@ class Policy {
   virtual void restore(const NamedTensors& state) = 0;
 };
 
+// What a policy is made of.
+struct PolicySetting {
+  const BufferConfig& config;
+  std::int64_t slots = 0;  // numbered from 0
+  std::int64_t feature_dim = 0;
+  std::uint64_t seed = 0;
+  at::Device device = at::Device(at::kCPU);  // where features come from and are kept
+};
+
+// What a policy keeps on the device of the features.
+struct PolicyMemory {
+  std::uint64_t features = 0;
+  std::uint64_t index = 0;  // whatever finds neighbours among them
+};
+
+// A row of the table of policies in policy.cc.
+struct PolicyKind {
+  std::string name;
+  std::unique_ptr<Policy> (*make)(const PolicySetting& setting);
+  // Whether the policy wants a feature of each sample, on arrival or with the first draw, as
+  // buffer.features says.
+  bool wants_features = false;
+  // What the features take; null for a policy that keeps none.
+  PolicyMemory (*memory)(const PolicySetting& setting) = nullptr;
+};
+
 // The names that buffer.policy takes.
 std::vector<std::string> policy_names();
-// What stands for a policy in files. Throws Error for a name that is none.
+// The row of a name. Throws Error if the name is unknown.
+const PolicyKind& policy_kind(const std::string& name);
+// What stands for a policy in files. Throws Error if the name is unknown.
 std::int64_t number_of_policy(const std::string& name);
-
-// The policy that config.policy names. `slots`: how many there are, numbered from 0. `device`:
-// where features come from and are kept. Throws Error for a name that is none.
-std::unique_ptr<Policy> make_policy(const BufferConfig& config, std::int64_t slots,
-                                    std::int64_t feature_dim, std::uint64_t seed,
-                                    at::Device device);
 
 }  // namespace riffle

@@ -1,6 +1,8 @@
 #include "riffle/buffer/replay_buffer.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -10,6 +12,7 @@
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/buffer/memory_plan.h"
+#include "riffle/buffer/weighted_draw.h"
 
 namespace riffle {
 namespace {
@@ -58,6 +61,7 @@ struct ReplayBuffer::State {
   std::int64_t used = 0;   // slots from this one on never held a sample
   std::uint64_t arrivals = 0;
   std::unordered_map<std::int64_t, std::int64_t> clips;  // samples held of each clip
+  std::optional<WeightedDraw> weighted_draw;             // made when a draw wants it
   std::vector<Slot> changed;                             // since take_changed(), each once
   std::vector<bool> is_changed;                          // by slot
 
@@ -84,6 +88,17 @@ struct ReplayBuffer::State {
 
   bool holds(Slot slot) const {
     return slot >= 0 && slot < slots() && place[static_cast<std::size_t>(slot)] != kFree;
+  }
+
+  // By slot, how likely it is to be drawn; 0 where nothing is held.
+  std::vector<double> draw_weights() const {
+    std::vector<double> weights(static_cast<std::size_t>(slots()), 0.0);
+    const auto of_policy = policy->weights();
+    for (const Slot slot : live) {
+      const auto at = static_cast<std::size_t>(slot);
+      weights[at] = std::pow(of_policy[at], config.draw_exponent);
+    }
+    return weights;
   }
 
   void require_used(std::span<const Slot> asked) const {
@@ -116,9 +131,10 @@ ReplayBuffer::ReplayBuffer(const BufferConfig& config, std::int64_t batch, int p
   s.config.memory = choose_memory(config, batch, picture_size, feature_dim, device, available);
   const auto plan = plan_memory(s.config, batch, picture_size, feature_dim, device);
   require_fits(plan, available);
-  if (config.is_minred() && plan.capacity < 2 * batch) {
-    log_warning(cat("a minred buffer of ", plan.capacity,
-                    " samples holds fewer than two batches of ", batch,
+  const PolicyKind& kind = policy_kind(config.policy);
+  if (kind.wants_features && plan.capacity < 2 * batch) {
+    log_warning(cat("a buffer of ", plan.capacity, " samples with policy ", kind.name,
+                    " holds fewer than two batches of ", batch,
                     ": the oldest will leave, as with fifo"));
   }
 
@@ -127,7 +143,7 @@ ReplayBuffer::ReplayBuffer(const BufferConfig& config, std::int64_t batch, int p
   s.feature_dim = feature_dim;
   s.capacity = plan.capacity;
   s.store = make_store(s.config, s.slots(), picture_size, device);
-  s.policy = make_policy(s.config, s.slots(), feature_dim, seed, device);
+  s.policy = kind.make({s.config, s.slots(), feature_dim, seed, device});
   s.info.resize(static_cast<std::size_t>(s.slots()));
   s.place.assign(static_cast<std::size_t>(s.slots()), kFree);
   s.is_changed.assign(static_cast<std::size_t>(s.slots()), false);
@@ -178,6 +194,7 @@ void ReplayBuffer::insert(std::span<const Sample> batch, const at::Tensor& pictu
   if (size() > s.capacity) {
     for (const Slot slot : s.policy->evict(size() - s.capacity)) s.release(slot);
   }
+  s.weighted_draw.reset();
 }
 
 Draw ReplayBuffer::sample(std::int64_t n, Random& random) {
@@ -188,6 +205,9 @@ Draw ReplayBuffer::sample(std::int64_t n, Random& random) {
     auto newest = s.live;
     std::ranges::sort(newest, {}, [&](Slot slot) { return info(slot).arrival; });
     draw.slots.assign(newest.end() - n, newest.end());
+  } else if (s.config.draw == DrawRule::weight && !s.policy->weights().empty()) {
+    if (!s.weighted_draw) s.weighted_draw.emplace(s.draw_weights());
+    draw.slots = s.weighted_draw->draw(n, random);
   } else {
     for (const auto place : distinct_places(n, size(), random)) {
       draw.slots.push_back(s.live[static_cast<std::size_t>(place)]);
@@ -353,6 +373,7 @@ void ReplayBuffer::restore(const NamedTensors& state) {
              {static_cast<std::uint64_t>(arrivals[i]), static_cast<std::uint64_t>(indices[i]),
               clips[i], draws[i], std::move(labels[i])});
   }
+  s.weighted_draw.reset();
   s.arrivals = static_cast<std::uint64_t>(counts[0]);
   s.used = std::clamp<std::int64_t>(counts[1], s.used, s.slots());
 }

@@ -79,8 +79,9 @@ class ReplayBuffer {
   void insert(std::span<const Sample> batch, const at::Tensor& pictures,
               const FeaturesOf& features_of);
 
-  // n distinct samples, uniformly at random (with policy none: the n newest, in order). n is at
-  // most size(). O(n).
+  // Returns n distinct samples: uniformly at random or by their weights, as buffer.draw says; with
+  // policy none the n newest, in order. Requires n <= size(). O(n), and by weights O(n log slots)
+  // and O(slots) after an insert.
   Draw sample(std::int64_t n, Random& random);
 
   // The features that the network gave for a draw. Samples that left the buffer since are passed

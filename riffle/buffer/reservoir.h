@@ -13,6 +13,7 @@ namespace riffle {
 class Reservoir : public Policy {
  public:
   explicit Reservoir(std::uint64_t seed) : seed_(seed) {}
+  explicit Reservoir(const PolicySetting& setting) : Reservoir(setting.seed) {}
 
   void inserted(std::span<const Slot> slots, const at::Tensor& features) override;
   std::vector<Slot> evict(std::int64_t n) override;

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <vector>
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "riffle/buffer/nearest_index.h"
 
@@ -19,7 +20,7 @@ using Ages = std::vector<std::uint64_t>;
 class OnEachDevice : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    if (GetParam() == "cuda" && !torch::cuda::is_available()) GTEST_SKIP() << "no GPU here";
+    if (GetParam() == "cuda" && !at::hasCUDA()) GTEST_SKIP() << "no GPU here";
   }
   NearestIndexConfig config(std::int64_t slots, std::int64_t dim) const {
     NearestIndexConfig made;
@@ -38,6 +39,17 @@ inline std::vector<std::vector<double>> stored_rows(const NearestIndex& index, c
     rows.emplace_back(at, at + all.size(1));
   }
   return rows;
+}
+
+inline Slots slots_of(const std::vector<Removal>& removals) {
+  Slots slots;
+  for (const Removal& removal : removals) slots.push_back(removal.slot);
+  return slots;
+}
+
+// For messages of failed tests.
+inline void PrintTo(const Removal& removal, std::ostream* out) {
+  *out << removal.slot << " into " << removal.into;
 }
 
 inline at::Tensor matrix(const std::vector<std::vector<float>>& rows) {

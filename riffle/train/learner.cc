@@ -78,8 +78,8 @@ struct Learner::State {
   Intake intake;
 
   bool features_on_arrival() const {
-    return config.buffer.is_minred() && config.buffer.features == FeatureTime::arrival &&
-           update >= config.train.warm_features;
+    return policy_kind(config.buffer.policy).wants_features &&
+           config.buffer.features == FeatureTime::arrival && update >= config.train.warm_features;
   }
 
   double same_clip_pairs(std::span<const Slot> slots) const {

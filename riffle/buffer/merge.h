@@ -1,0 +1,37 @@
+// Merging by weight: the buffer is a summary of the stream, in which every sample stands for those
+// that were merged into it.
+//
+// Each sample has a weight, 1 on arrival. The pair that costs least to merge, by distance and
+// weights (merge_cost.h), loses its lighter end, whose weight the heavier one takes over; again and
+// again until enough have left. Repeats are merged first, since they are near. So are samples that
+// stand alone, since they are light: unlike MinRed, which keeps whatever is far from everything,
+// this policy does not fill up with junk.
+//
+// Weights fade: all are halved whenever `buffer.half_life` more samples have arrived, and samples
+// in between arrive a little heavier than the one before, so that at any time a sample counts half
+// as much as one that arrived a half-life later. Without a half-life all of the past counts the
+// same.
+#pragma once
+
+#include "riffle/buffer/pair_policy.h"
+
+namespace riffle {
+
+class Merge : public PairPolicy {
+ public:
+  explicit Merge(const PolicySetting& setting);
+
+  // The index behind such a policy.
+  static NearestIndexConfig index_config(const PolicySetting& setting);
+
+  void inserted(std::span<const Slot> slots, const at::Tensor& features) override;
+  std::span<const double> weights() const override { return index().weights(); }
+  NamedTensors save() const override;
+  void restore(const NamedTensors& state) override;
+
+ private:
+  double half_life_;           // in samples; 0: none
+  std::int64_t halvings_ = 0;  // of all weights, so far
+};
+
+}  // namespace riffle

@@ -1,0 +1,53 @@
+// What it costs to merge two weighted rows: distance * (w_a w_b / (w_a + w_b))^exponent, the same
+// to the last bit on every device.
+//
+// A weight says how many samples a row stands for. With the exponent 1 the cost is Ward's: by how
+// much the squared distances to the nearest row grow when one of the two speaks for both. With 0
+// only the distance counts.
+//
+// Only additions, divisions and square roots are used, which IEEE 754 rounds in one way; so the
+// exponent is a number of quarters. Each of them rises with its arguments, hence a cost never falls
+// when a weight grows: what the index remembers of a pair stays a lower bound.
+#pragma once
+
+#include <cstdint>
+
+#include "riffle/buffer/nearest_distance.h"
+
+namespace riffle {
+
+// Returns (1 / (1 / weight_a + 1 / weight_b))^(quarters / 4). Requires positive weights and
+// quarters from 0 to 4.
+double merge_factor(double weight_a, double weight_b, int quarters);
+
+// Returns the cost of a pair at this distance, rounded to float32: the float's bits, which are in
+// the order of the costs.
+DistanceKey merge_cost(DistanceKey distance, double factor);
+
+// Returns a key that no cost of at least `cost`, in units of distance, is below.
+DistanceKey cost_at_most(double cost);
+
+// Returns who of a merged pair stays when chance decides: the older one with a probability in
+// proportion to the weights, as a function of the two ages and weights alone.
+bool older_stays(std::uint64_t older_age, std::uint64_t newer_age, double older_weight,
+                 double newer_weight);
+
+// A row as the scan of a block sees it.
+struct MergeRow {
+  float scale;           // one over its length
+  float inverse_weight;  // one over its weight
+  float reach;           // 1 less what a product may be wrong by
+  int quarters;
+};
+
+// Turns a row's products with `count` columns into minus the least that each merge may cost:
+// (product * row.scale * scales[i] - row.reach) * factor. NaN where the column's scale is NaN.
+void merge_values(const MergeRow& row, const float* scales, const float* inverse_weights,
+                  std::int64_t count, float* products);
+
+// What the arithmetic of merge_values may be off by: added to the allowed rounding of a product,
+// and taken off the cost as a share.
+constexpr double kMergeRounding = 0x1p-20;
+constexpr double kMergeShare = 0x1p-20;
+
+}  // namespace riffle
