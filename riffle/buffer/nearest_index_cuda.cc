@@ -15,6 +15,7 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "riffle/base/text.h"
+#include "riffle/buffer/merge_cost.h"
 #include "riffle/buffer/nearest_distance.h"
 #include "riffle/buffer/nearest_index_kernels.h"
 
@@ -39,7 +40,7 @@ void checked(cudaError_t status) {
 // Tensor cores add 16 products at a time and cut the sum off instead of rounding it, so that errors
 // add up.
 double allowed_rounding(const NearestIndexConfig& config) {
-  const double plain = float32_rounding(config.dim);
+  const double plain = float32_rounding(config.dim) + (config.merge ? kMergeRounding : 0.0);
   if (config.type == FeatureType::float32) return plain;
   return plain + std::ldexp(1.5 * (static_cast<double>(config.dim) / 16 + 1), -24);
 }
@@ -80,13 +81,17 @@ class NearestIndexCuda : public NearestIndex {
     rows_ = at::zeros({padded, stride}, on.dtype(stored_type()));
     inverse_norms_ = at::zeros({slots}, on.dtype(at::kDouble));
     scales_ = at::full({padded}, std::nan(""), on.dtype(at::kFloat));
+    if (config.merge) {
+      device_weights_ = at::ones({slots}, on.dtype(at::kDouble));
+      inverse_weights_ = at::ones({padded}, on.dtype(at::kFloat));
+    }
     device_changed_ = at::zeros({slots}, on.dtype(at::kLong));
     device_ages_ = at::zeros({slots}, on.dtype(at::kLong));
     values_ = at::full({slots}, -1, on.dtype(at::kInt));
     tiles_ = at::full({2, tiles}, -1, on.dtype(at::kInt));
     uncertain_ = at::zeros({gpu::kRescans}, on.dtype(at::kInt));
     rescan_keys_ = at::empty({gpu::kRescans, slots}, on.dtype(at::kInt));
-    words_ = at::zeros({gpu::kTaken + slots}, on.dtype(at::kInt));
+    words_ = at::zeros({gpu::kTaken + 2 * slots}, on.dtype(at::kInt));
     words_.narrow(0, gpu::kRefused, 1).fill_(-1);
     products_ = at::empty({kRowBlock * std::min(kColumnBlock, round_up(padded, gpu::kPart))},
                           on.dtype(at::kFloat));
@@ -100,11 +105,16 @@ class NearestIndexCuda : public NearestIndex {
     view_.neighbours = static_cast<int>(config.neighbours);
     view_.type = stored_as(config.type);
     view_.newer_leaves = config.tie == TieRule::newer;
+    view_.quarters = config.merge ? config.merge->quarters : gpu::kUnweighted;
+    view_.draws_stayer = config.merge && config.merge->stays == StayRule::drawn;
+    view_.rounding = rounding_;
     view_.rows = rows_.data_ptr();
     view_.inverse_norms = data<double>(inverse_norms_);
     view_.scales = data<float>(scales_);
     view_.changed = data<unsigned long long>(device_changed_);
     view_.ages = data<unsigned long long>(device_ages_);
+    view_.weights = config.merge ? data<double>(device_weights_) : nullptr;
+    view_.inverse_weights = config.merge ? data<float>(inverse_weights_) : nullptr;
     view_.list_slots = data<int>(lists_.slots);
     view_.list_keys = data<unsigned>(lists_.keys);
     view_.bound_key = data<unsigned>(lists_.bound_key);
@@ -154,9 +164,16 @@ class NearestIndexCuda : public NearestIndex {
     both.insert(both.end(), ages.begin(), ages.end());
     const at::Tensor there = upload(both.data(), 2 * count, at::kLong);
     const at::Tensor fresh = at::empty_like(features);
-    checked(gpu::write_rows(view_, features.data_ptr<float>(), data<long long>(there),
-                            data<unsigned long long>(there) + count, static_cast<int>(count),
-                            momentum, first, fresh.data_ptr<float>(), stream()));
+    at::Tensor weights;
+    if (config_.merge) {
+      std::vector<double> here;
+      for (const std::int64_t slot : slots) here.push_back(weights_[slot]);
+      weights = upload(here.data(), count, at::kDouble);
+    }
+    checked(gpu::write_rows(
+        view_, features.data_ptr<float>(), data<long long>(there),
+        data<unsigned long long>(there) + count, config_.merge ? data<double>(weights) : nullptr,
+        static_cast<int>(count), momentum, first, fresh.data_ptr<float>(), stream()));
     unchecked_ = true;
   }
 
@@ -189,10 +206,15 @@ class NearestIndexCuda : public NearestIndex {
       const std::int64_t parts = main_parts + round_up(begin + rows, kPendingBlock) / kPendingBlock;
       const gpu::Found found{data<float>(found_similarities_), data<int>(found_slots_),
                              static_cast<int>(parts)};
+      gpu::Block block{};
+      block.row_slots = slots + begin;
       for (std::int64_t column = 0; column < padded; column += kColumnBlock) {
         const std::int64_t columns = std::min(kColumnBlock, padded - column);
-        find(left, rows_.narrow(0, column, columns), view_.scales + column, column, nullptr,
-             columns, found, column / gpu::kPart);
+        block.scales = view_.scales + column;
+        block.inverse_weights = config_.merge ? view_.inverse_weights + column : nullptr;
+        block.first_slot = static_cast<int>(column);
+        block.first_row_columns = columns;
+        find(left, rows_.narrow(0, column, columns), block, found, column / gpu::kPart);
       }
       for (std::int64_t column = 0; column < begin + rows; column += kPendingBlock) {
         const std::int64_t columns = std::min(kPendingBlock, begin + rows - column);
@@ -200,43 +222,47 @@ class NearestIndexCuda : public NearestIndex {
         at::Tensor right = at::zeros({wide, rows_.size(1)}, rows_.options());
         at::Tensor used = right.narrow(0, 0, columns);
         at::index_select_out(used, rows_, 0, changed.narrow(0, column, columns));
-        const at::Tensor scales = at::empty({wide}, scales_.options());
+        const at::Tensor scales = at::empty({2, wide}, scales_.options());
+        float* inverse_weights = scales.data_ptr<float>() + wide;
         checked(gpu::gather_scales(view_, slots + column, static_cast<int>(columns),
-                                   static_cast<int>(wide), scales.data_ptr<float>(), stream()));
-        find(left, right, scales.data_ptr<float>(), 0, slots + column, begin - column, found,
-             main_parts + column / kPendingBlock);
+                                   static_cast<int>(wide), scales.data_ptr<float>(),
+                                   inverse_weights, stream()));
+        block.scales = scales.data_ptr<float>();
+        block.inverse_weights = inverse_weights;
+        block.column_slots = slots + column;
+        block.first_row_columns = begin - column;
+        find(left, right, block, found, main_parts + column / kPendingBlock);
       }
-      checked(gpu::refine_rows(view_, slots + begin, static_cast<int>(rows), found, rounding_,
-                               stream()));
+      checked(gpu::refine_rows(view_, slots + begin, static_cast<int>(rows), found, stream()));
     }
     checked(gpu::show_rows(view_, slots, static_cast<int>(count), stream()));
     scanned_ += count;
   }
 
-  void find(const at::Tensor& left, const at::Tensor& right, const float* scales,
-            std::int64_t first_slot, const int* column_slots, std::int64_t first_row_columns,
+  // Completes `block`, which says what the columns are, with the products.
+  void find(const at::Tensor& left, const at::Tensor& right, gpu::Block block,
             const gpu::Found& found, std::int64_t first_part) {
     const std::int64_t rows = left.size(0), columns = right.size(0);
-    at::Tensor block = products_.narrow(0, 0, rows * columns).view({rows, columns});
-    product(block, left, right);
-    checked(gpu::find_nearest(block.data_ptr<float>(), static_cast<int>(rows),
-                              static_cast<int>(columns), scales, static_cast<int>(first_slot),
-                              column_slots, first_row_columns, view_.neighbours, found,
-                              static_cast<int>(first_part), stream()));
+    at::Tensor products = products_.narrow(0, 0, rows * columns).view({rows, columns});
+    product(products, left, right);
+    block.products = products.data_ptr<float>();
+    block.rows = static_cast<int>(rows);
+    block.columns = static_cast<int>(columns);
+    checked(gpu::find_nearest(view_, block, found, static_cast<int>(first_part), stream()));
   }
 
-  std::vector<std::int64_t> take(std::span<const std::int64_t> changed, std::int64_t n) override {
+  std::vector<Removal> take(std::span<const std::int64_t> changed, std::int64_t n) override {
     const c10::cuda::CUDAGuard guard(config_.device);
     if (!changed.empty()) {
       const std::vector<std::int32_t> narrow(changed.begin(), changed.end());
       scan(upload(narrow.data(), static_cast<std::int64_t>(narrow.size()), at::kInt));
     }
-    std::vector<std::int64_t> taken;
+    std::vector<Removal> taken;
     int blocked = -1;
     while (true) {
       const std::int64_t rest = n - static_cast<std::int64_t>(taken.size());
       checked(gpu::select_rows(view_, static_cast<int>(rest), blocked, stream()));
-      const at::Tensor words = words_.narrow(0, 0, gpu::kTaken + rest).cpu();
+      const at::Tensor words = words_.narrow(0, 0, gpu::kTaken + 2 * rest).cpu();
       const int* word = words.data_ptr<int>();
       if (word[gpu::kRefused] >= 0) {
         accept_refusal();
@@ -244,8 +270,10 @@ class NearestIndexCuda : public NearestIndex {
       }
       unchecked_ = false;
       for (int i = 0; i < word[gpu::kCount]; ++i) {
-        taken.push_back(word[gpu::kTaken + i]);
-        changed_[taken.back()] = 0;
+        const Removal removal{word[gpu::kTaken + 2 * i], word[gpu::kTaken + 2 * i + 1]};
+        taken.push_back(removal);
+        changed_[removal.slot] = 0;
+        if (config_.merge) weights_[removal.into] += weights_[removal.slot];
       }
       blocked = word[gpu::kBlocked];
       if (static_cast<std::int64_t>(taken.size()) == n || blocked < 0) break;
@@ -254,8 +282,8 @@ class NearestIndexCuda : public NearestIndex {
       // Rows without a pair are left only when a single one is.
       const auto last =
           std::find_if(changed_.begin(), changed_.end(), [](auto change) { return change != 0; });
-      taken.push_back(last - changed_.begin());
-      forget({&taken.back(), 1});
+      taken.push_back({last - changed_.begin(), -1});
+      forget({&taken.back().slot, 1});
     }
     return taken;
   }
@@ -282,9 +310,19 @@ class NearestIndexCuda : public NearestIndex {
     copy(device_ages_, ages_);
   }
 
+  void reweigh() override {
+    const c10::cuda::CUDAGuard guard(config_.device);
+    device_weights_.copy_(upload(weights_.data(), config_.slots, at::kDouble));
+    checked(gpu::measure_rows(view_, stream()));
+    scales_.fill_(std::nan(""));
+  }
+
   void replace(const at::Tensor& stored) override {
     const c10::cuda::CUDAGuard guard(config_.device);
     rows().copy_(stored);
+    if (config_.merge) {
+      device_weights_.copy_(upload(weights_.data(), config_.slots, at::kDouble));
+    }
     device_changed_.copy_(upload(changed_.data(), config_.slots, at::kLong));
     device_ages_.copy_(upload(ages_.data(), config_.slots, at::kLong));
     accept_refusal();
@@ -301,6 +339,7 @@ class NearestIndexCuda : public NearestIndex {
 
   double rounding_;
   at::Tensor rows_, inverse_norms_, scales_, device_changed_, device_ages_, values_, tiles_;
+  at::Tensor device_weights_, inverse_weights_;  // undefined without weights
   at::Tensor uncertain_, rescan_keys_, words_, products_, found_similarities_, found_slots_;
   gpu::View view_{};
   std::uint64_t scanned_ = 0;
@@ -323,7 +362,8 @@ std::uint64_t nearest_index_cuda_bytes(const NearestIndexConfig& config) {
   const std::uint64_t element = config.type == FeatureType::float32 ? 4 : 2;
   const std::uint64_t padded = round_up(config.slots, gpu::kPart);
   const std::uint64_t stride = round_up(config.dim, 8);
-  const std::uint64_t per_slot = stride * element + 8 + 4 + 8 + 8 + 4 + 4 + 4 * gpu::kRescans + 1;
+  const std::uint64_t per_slot = stride * element + 8 + 4 + 8 + 8 + 4 + 4 + 4 * gpu::kRescans + 1 +
+                                 (config.merge ? 8 + 4 + 4 : 4);
   const std::uint64_t products =
       kRowBlock * std::min<std::uint64_t>(kColumnBlock, padded) * sizeof(float);
   const std::uint64_t found = kRowBlock * most_parts(config) * config.neighbours * 8;

@@ -61,6 +61,50 @@ __device__ inline unsigned distance_key(double dot, double inverse_norms) {
   return static_cast<unsigned>(__dadd_rn(__dmul_rn(distance, kKeysPerUnit), 0.5));
 }
 
+// As in merge_cost.cc.
+constexpr double kMergeShare = 0x1p-20;
+
+__device__ inline double merge_factor(const View& view, int a, int b) {
+  const double share =
+      __ddiv_rn(1.0, __dadd_rn(__ddiv_rn(1.0, view.weights[a]), __ddiv_rn(1.0, view.weights[b])));
+  const double root = __dsqrt_rn(share);
+  switch (view.quarters) {
+    case 0:
+      return 1.0;
+    case 1:
+      return __dsqrt_rn(root);
+    case 2:
+      return root;
+    case 3:
+      return __dmul_rn(root, __dsqrt_rn(root));
+    default:
+      return share;
+  }
+}
+
+// The order of two rows by what merging them costs: the distance itself without weights.
+__device__ inline unsigned cost_key(const View& view, unsigned distance, int a, int b) {
+  if (view.quarters == kUnweighted) return distance;
+  const double cost = __dmul_rn(static_cast<double>(distance), merge_factor(view, a, b));
+  return __float_as_uint(__double2float_rn(cost));
+}
+
+__device__ inline bool older_stays(unsigned long long older_age, unsigned long long newer_age,
+                                   double older_weight, double newer_weight) {
+  unsigned long long bits = older_age * 0x9E3779B97F4A7C15ull + newer_age;
+  bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9ull;
+  bits = (bits ^ bits >> 27) * 0x94D049BB133111EBull;
+  bits ^= bits >> 31;
+  const double chance = __dmul_rn(static_cast<double>(bits >> 11), 0x1p-53);
+  return __dmul_rn(chance, __dadd_rn(older_weight, newer_weight)) < older_weight;
+}
+
+__device__ inline void set_inverse_weight(const View& view, long long slot) {
+  if (view.quarters != kUnweighted) {
+    view.inverse_weights[slot] = static_cast<float>(__ddiv_rn(1.0, view.weights[slot]));
+  }
+}
+
 // Lexicographic order of (key, change): which pair of one row, or which of two rows, comes first.
 __device__ inline bool comes_before(unsigned key_a, unsigned long long change_a, unsigned key_b,
                                     unsigned long long change_b) {

@@ -18,11 +18,12 @@ constexpr int kPart = 4096;   // columns of a product that one block of threads 
 constexpr int kRescans = 16;  // rows looked at again in one go
 constexpr int kMostNeighbours = 16;
 constexpr unsigned kNoKey = 0xFFFFFFFFu;
+constexpr int kUnweighted = -1;
 
-// Words that kernels leave for one another and for the host, in one array of ints; the slots taken
-// follow at kTaken.
+// Words that kernels leave for one another and for the host, in one array of ints; the rows taken
+// follow at kTaken, each with the row of its pair that stayed.
 enum Word : int {
-  kCount,      // slots taken by the last selection
+  kCount,      // rows taken by the last selection
   kBlocked,    // the row that must be looked at again before the selection can go on, or -1
   kRefused,    // a slot whose feature was refused and not yet reported, or -1
   kBadRow,     // the first bad row of the write under way; large: none
@@ -43,11 +44,16 @@ struct View {
   int neighbours;
   Stored type;
   bool newer_leaves;
+  int quarters;       // of the weights' exponent; kUnweighted: rows have no weights
+  bool draws_stayer;  // chance decides who stays, in proportion to the weights
+  double rounding;    // what a product may be wrong by
   void* rows;
   double* inverse_norms;
   float* scales;  // inverse norms; NaN where there is no row, or one that waits for its scan
   unsigned long long* changed;
   unsigned long long* ages;
+  double* weights;         // null without weights, as is
+  float* inverse_weights;  // this
   int* list_slots;
   unsigned* list_keys;
   unsigned* bound_key;
@@ -61,36 +67,51 @@ struct View {
 };
 
 // New rows from features [count, dim]; `fresh` is scratch of the same size. Either all are written
-// or, when one is bad, none, and words[kRefused] tells. Row r becomes change first + r.
+// or, when one is bad, none, and words[kRefused] tells. Row r becomes change first + r. `weights`
+// is null without weights.
 cudaError_t write_rows(const View& view, const float* features, const long long* slots,
-                       const unsigned long long* ages, int count, double momentum,
-                       unsigned long long first, float* fresh, cudaStream_t stream);
+                       const unsigned long long* ages, const double* weights, int count,
+                       double momentum, unsigned long long first, float* fresh,
+                       cudaStream_t stream);
 cudaError_t forget_rows(const View& view, const long long* slots, int count, cudaStream_t stream);
-// Inverse norms and scales of all rows, after they were put in place from outside.
+// Inverse norms, scales and inverse weights of all rows, after they were put in place from outside.
 cudaError_t measure_rows(const View& view, cudaStream_t stream);
 
-// One over the lengths of these rows, as float; NaN up to `padded`.
+// One over the lengths of these rows, as float, NaN up to `padded`; and one over their weights, 1
+// without weights and up to `padded`.
 cudaError_t gather_scales(const View& view, const int* slots, int count, int padded, float* scales,
-                          cudaStream_t stream);
+                          float* inverse_weights, cudaStream_t stream);
 // The scales of rows that have had their scan.
 cudaError_t show_rows(const View& view, const int* slots, int count, cudaStream_t stream);
 
-// Similarities of `rows` changed rows with `columns` others (a multiple of 4, also the products'
-// leading dimension): for each part of kPart columns, the `neighbours` largest products[r][c] *
-// scales[c], into found[r][first_part + part][..]. Column c is slot `first_slot + c`, or
+// The products of some changed rows with other rows. Column c is slot `first_slot + c`, or
 // column_slots[c] where that is given; row r sees only columns below first_row_columns + r.
+struct Block {
+  const float* products;
+  int rows;
+  int columns;  // a multiple of 4, also the products' leading dimension
+  const int* row_slots;
+  const float* scales;  // of the columns, as are
+  const float* inverse_weights;
+  int first_slot;
+  const int* column_slots;
+  long long first_row_columns;
+};
+// What was found in such blocks. A similarity is product * scale of the column; with weights it is
+// minus the least that merging the two may cost (merge_cost.h).
 struct Found {
   float* similarities;  // [rows, parts, neighbours], -infinity: none
   int* slots;
   int parts;
 };
-cudaError_t find_nearest(const float* products, int rows, int columns, const float* scales,
-                         int first_slot, const int* column_slots, long long first_row_columns,
-                         int neighbours, const Found& found, int first_part, cudaStream_t stream);
+// For each part of kPart columns, the largest similarities of each row, into found[r][first_part +
+// part][..].
+cudaError_t find_nearest(const View& view, const Block& block, const Found& found, int first_part,
+                         cudaStream_t stream);
 // The lists and bounds of changed rows, from what was found: nearest distances in float64, the rest
-// at least as far as the last of them seemed, less `rounding`.
+// at least as far as the last of them seemed, less the rounding.
 cudaError_t refine_rows(const View& view, const int* changed_rows, int rows, const Found& found,
-                        double rounding, cudaStream_t stream);
+                        cudaStream_t stream);
 
 // Takes up to `count` rows out, into words[kTaken...]: brings the values up to date, looks again in
 // float64 at rows whose lists are used up and that may be next (`blocked` first, unless -1), and

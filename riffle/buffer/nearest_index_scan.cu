@@ -22,27 +22,27 @@ __device__ float unordered(unsigned bits) {
   return __uint_as_float(bits ^ (bits >> 31 != 0 ? 0x80000000u : 0xFFFFFFFFu));
 }
 
-struct Products {
-  const float* values;
-  int rows;
-  int columns;
-  const float* scales;
-  int first_slot;
-  const int* column_slots;
-  long long first_row_columns;
+__device__ int visible(const Block& block, int row) {
+  const long long last = block.first_row_columns + row;
+  return last < block.columns ? static_cast<int>(last) : block.columns;
+}
 
-  __device__ int visible(int row) const {
-    const long long last = first_row_columns + row;
-    return last < columns ? static_cast<int>(last) : columns;
-  }
-  // -infinity where there is nothing to see.
-  __device__ float similarity(int row, int column, int columns_seen) const {
-    if (column >= columns_seen) return -INFINITY;
-    const float value = values[static_cast<long long>(row) * columns + column] * scales[column];
-    return isnan(value) ? -INFINITY : value;
-  }
-  __device__ int slot(int column) const {
-    return column_slots != nullptr ? column_slots[column] : first_slot + column;
+// What similarities have in common for one changed row. kWeighted: as merge_values() on the CPU.
+template <bool kWeighted>
+struct RowSide {
+  float scale;
+  float inverse_weight;
+
+  __device__ float similarity(float product, float column_scale, float column_inverse_weight,
+                              float reach, int quarters) const {
+    if (!kWeighted) return product * column_scale;
+    const float nearness = product * scale * column_scale - reach;
+    const float sum = inverse_weight + column_inverse_weight;
+    if (quarters == 4) return __fdividef(nearness, sum);
+    const float root = rsqrtf(sum);
+    if (quarters == 2) return nearness * root;
+    if (quarters == 0) return nearness;
+    return nearness * sqrtf(root) * (quarters == 3 ? root : 1.0f);
   }
 };
 
@@ -53,41 +53,59 @@ __device__ int column_of(int thread, int number) {
 }
 
 // kWhole: every row sees every column.
-template <bool kWhole>
+template <bool kWhole, bool kWeighted>
 __global__ void __launch_bounds__(kThreads)
-    find_nearest_kernel(Products products, int neighbours, Found found, int first_part) {
+    find_nearest_kernel(View view, Block block, Found found, int first_part) {
   __shared__ unsigned largest[kRowsPerBlock][kThreads];
   __shared__ unsigned short used[kRowsPerBlock][kThreads];
   const int first_row = blockIdx.x * kRowsPerBlock;
   const int first_column = blockIdx.y * kPart;
   const int thread = threadIdx.x;
 
+  __shared__ RowSide<kWeighted> sides[kRowsPerBlock];
+  const float reach = static_cast<float>(1.0 - view.rounding);
+  if (kWeighted) {
+    if (thread < kRowsPerBlock) {
+      const int slot = block.row_slots[min(first_row + thread, block.rows - 1)];
+      sides[thread] = {static_cast<float>(view.inverse_norms[slot]), view.inverse_weights[slot]};
+    }
+    __syncthreads();
+  }
+
   float own[kRowsPerBlock];
   int seen[kRowsPerBlock];
   const float* from[kRowsPerBlock];
 #pragma unroll
   for (int r = 0; r < kRowsPerBlock; ++r) {
-    const int row = min(first_row + r, products.rows - 1);
+    const int row = min(first_row + r, block.rows - 1);
     own[r] = -INFINITY;
-    seen[r] = products.visible(row);
-    from[r] = products.values + static_cast<long long>(row) * products.columns;
+    seen[r] = visible(block, row);
+    from[r] = block.products + static_cast<long long>(row) * block.columns;
   }
 #pragma unroll
   for (int load = 0; load < kLoads; ++load) {
     const int column = first_column + column_of(thread, load * kVector);
-    if (column >= products.columns) continue;
-    const float4 w = *reinterpret_cast<const float4*>(products.scales + column);
+    if (column >= block.columns) continue;
+    const float4 s = *reinterpret_cast<const float4*>(block.scales + column);
+    float4 u{};
+    if (kWeighted) u = *reinterpret_cast<const float4*>(block.inverse_weights + column);
     float4 p[kRowsPerBlock];
 #pragma unroll
     for (int r = 0; r < kRowsPerBlock; ++r)
       p[r] = *reinterpret_cast<const float4*>(from[r] + column);
 #pragma unroll
     for (int r = 0; r < kRowsPerBlock; ++r) {
-      // fmaxf passes over NaN.
-      if (kWhole || column < seen[r]) own[r] = fmaxf(own[r], p[r].x * w.x);
-      if (kWhole || column + 1 < seen[r]) own[r] = fmaxf(own[r], p[r].y * w.y);
-      if (kWhole || column + 2 < seen[r]) own[r] = fmaxf(own[r], p[r].z * w.z);
-      if (kWhole || column + 3 < seen[r]) own[r] = fmaxf(own[r], p[r].w * w.w);
+      const RowSide<kWeighted> row = sides[r];
+      const auto offer = [&](int at, float product, float scale, float inverse_weight) {
+        if (!kWhole && at >= seen[r]) return;
+        // fmaxf passes over NaN.
+        own[r] =
+            fmaxf(own[r], row.similarity(product, scale, inverse_weight, reach, view.quarters));
+      };
+      offer(column, p[r].x, s.x, u.x);
+      offer(column + 1, p[r].y, s.y, u.y);
+      offer(column + 2, p[r].z, s.z, u.z);
+      offer(column + 3, p[r].w, s.w, u.w);
     }
   }
 #pragma unroll
@@ -100,8 +118,19 @@ __global__ void __launch_bounds__(kThreads)
   const int mine = thread / kWarp;
   const int lane = thread % kWarp;
   const int row = first_row + mine;
-  if (row >= products.rows) return;
-  const int columns_seen = products.visible(row);
+  if (row >= block.rows) return;
+  const int columns_seen = visible(block, row);
+  const RowSide<kWeighted> side = sides[mine];
+  // -infinity where there is nothing to see.
+  const auto similarity = [&](int column) {
+    if (column >= columns_seen) return -INFINITY;
+    const float product = block.products[static_cast<long long>(row) * block.columns + column];
+    const float value =
+        side.similarity(product, block.scales[column],
+                        kWeighted ? block.inverse_weights[column] : 0.0f, reach, view.quarters);
+    return isnan(value) ? -INFINITY : value;
+  };
+  const int neighbours = view.neighbours;
   const unsigned nothing = ordered(-INFINITY);
   const long long out =
       (static_cast<long long>(row) * found.parts + first_part + blockIdx.y) * neighbours;
@@ -129,12 +158,13 @@ __global__ void __launch_bounds__(kThreads)
     const int column = first_column + column_of(owner, lane % kOwn);
     unsigned value = nothing;
     if (lane < kOwn && (used[mine][owner] >> lane & 1) == 0) {
-      value = ordered(products.similarity(row, column, columns_seen));
+      value = ordered(similarity(column));
     }
     const int chosen = __ffs(__ballot_sync(kAll, value == top)) - 1;
     if (lane == chosen) {
       found.similarities[out + e] = unordered(top);
-      found.slots[out + e] = products.slot(column);
+      found.slots[out + e] =
+          block.column_slots != nullptr ? block.column_slots[column] : block.first_slot + column;
       value = nothing;
     }
     const unsigned next = __reduce_max_sync(kAll, value);
@@ -201,7 +231,7 @@ __device__ int merge(const Found& found, int row, int neighbours, float* similar
 
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
-    refine_kernel(View view, const T* rows, const int* changed_rows, Found found, double rounding) {
+    refine_kernel(View view, const T* rows, const int* changed_rows, Found found) {
   __shared__ float similarities[kMostNeighbours];
   __shared__ int slots[kMostNeighbours];
   __shared__ Entry entries[kMostNeighbours];
@@ -223,9 +253,12 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   if (threadIdx.x != 0) return;
 
+  const bool weighted = view.quarters != kUnweighted;
   double largest = 0;
   for (int e = 0; e < count; ++e) {
-    const double seemed = 1.0 - similarities[e] * inverse;
+    const double seemed = weighted
+                              ? view.rounding - similarities[e] / merge_factor(view, slot, slots[e])
+                              : 1.0 - similarities[e] * inverse;
     largest = fmax(largest, fabs(seemed - entries[e].key / kKeysPerUnit));
   }
   atomicMax(reinterpret_cast<unsigned*>(view.words + kRounding),
@@ -247,32 +280,36 @@ __global__ void __launch_bounds__(kThreads)
   view.bound_change[slot] = 0;
   if (count < k) {
     view.bound_key[slot] = kNoKey;
-  } else if (largest > rounding) {
-    view.bound_key[slot] =
-        0;  // A product this wrong proves nothing: the row will be looked at in float64.
+  } else if (largest > view.rounding) {
+    // A product this wrong proves nothing: the row will be looked at in float64.
+    view.bound_key[slot] = 0;
+  } else if (weighted) {
+    const double cost = -static_cast<double>(similarities[k - 1]) * (1.0 - kMergeShare);
+    view.bound_key[slot] = cost > 0 ? __float_as_uint(static_cast<float>(cost * kKeysPerUnit)) : 0u;
   } else {
-    const double least = 1.0 - similarities[k - 1] * inverse - rounding;
+    const double least = 1.0 - similarities[k - 1] * inverse - view.rounding;
     view.bound_key[slot] = static_cast<unsigned>(fmin(fmax(least, 0.0), 2.0) * kKeysPerUnit);
   }
 }
 
 }  // namespace
 
-cudaError_t find_nearest(const float* products, int rows, int columns, const float* scales,
-                         int first_slot, const int* column_slots, long long first_row_columns,
-                         int neighbours, const Found& found, int first_part, cudaStream_t stream) {
-  const Products all{products, rows, columns, scales, first_slot, column_slots, first_row_columns};
-  const dim3 grid(blocks_for(rows, kRowsPerBlock), blocks_for(columns, kPart));
-  const auto kernel =
-      first_row_columns >= columns ? find_nearest_kernel<true> : find_nearest_kernel<false>;
-  kernel<<<grid, kThreads, 0, stream>>>(all, neighbours, found, first_part);
+cudaError_t find_nearest(const View& view, const Block& block, const Found& found, int first_part,
+                         cudaStream_t stream) {
+  const dim3 grid(blocks_for(block.rows, kRowsPerBlock), blocks_for(block.columns, kPart));
+  const bool whole = block.first_row_columns >= block.columns;
+  auto* kernel = whole ? find_nearest_kernel<true, false> : find_nearest_kernel<false, false>;
+  if (view.quarters != kUnweighted) {
+    kernel = whole ? find_nearest_kernel<true, true> : find_nearest_kernel<false, true>;
+  }
+  kernel<<<grid, kThreads, 0, stream>>>(view, block, found, first_part);
   return cudaGetLastError();
 }
 
 cudaError_t refine_rows(const View& view, const int* changed_rows, int rows, const Found& found,
-                        double rounding, cudaStream_t stream) {
+                        cudaStream_t stream) {
   return with_rows(view, [&](auto* stored) {
-    refine_kernel<<<rows, kThreads, 0, stream>>>(view, stored, changed_rows, found, rounding);
+    refine_kernel<<<rows, kThreads, 0, stream>>>(view, stored, changed_rows, found);
   });
 }
 

@@ -22,16 +22,22 @@ __device__ Nearest nearest_of(const View& view, int slot) {
   if (change == 0) return {kNoKey, -1};
   const unsigned bound = view.bound_key[slot];
   const long long list = static_cast<long long>(slot) * view.neighbours;
+  Nearest first{kNoKey, -1};
   for (int e = 0; e < view.neighbours; ++e) {
     const int other = view.list_slots[list + e];
     if (other < 0) break;
     if (!owns(view, change, other)) continue;
-    const unsigned key = view.list_keys[list + e];
-    const bool certain =
-        key != bound ? key < bound : view.changed[other] <= view.bound_change[slot];
-    return certain ? Nearest{key, other} : Nearest{bound, -1};
+    const unsigned key = cost_key(view, view.list_keys[list + e], slot, other);
+    if (first.slot < 0 ||
+        comes_before(key, view.changed[other], first.key, view.changed[first.slot])) {
+      first = {key, other};
+    }
+    if (view.quarters == kUnweighted) break;  // the list is in order
   }
-  return {bound, -1};
+  if (first.slot < 0) return {bound, -1};
+  const bool certain =
+      first.key != bound ? first.key < bound : view.changed[first.slot] <= view.bound_change[slot];
+  return certain ? first : Nearest{bound, -1};
 }
 
 // Brings all values up to date and notes rows to look at again.
@@ -53,7 +59,7 @@ __device__ int rescans(const View& view, int blocked) {
   return min(kRescans, view.words[kUncertain] + (blocked >= 0 ? 1 : 0));
 }
 
-// Distances of the rows noted to all rows that they own, exactly; a warp for each of the latter.
+// Costs of the rows noted with all rows that they own, exactly; a warp for each of the latter.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     rescan_keys_kernel(View view, const T* rows, int blocked) {
@@ -87,7 +93,9 @@ __global__ void __launch_bounds__(kThreads)
         const int slot = view.uncertain[begin + q];
         const double norms = __dmul_rn(view.inverse_norms[slot], view.inverse_norms[other]);
         view.rescan_keys[static_cast<long long>(begin + q) * view.slots + other] =
-            owns(view, view.changed[slot], other) ? distance_key(dot, norms) : kNoKey;
+            owns(view, view.changed[slot], other)
+                ? cost_key(view, distance_key(dot, norms), slot, other)
+                : kNoKey;
       }
     }
   }
@@ -121,7 +129,9 @@ __device__ Place first_of_block(Place mine) {
 }
 
 // New lists for the rows noted, one after the other in order of (key, change).
-__global__ void __launch_bounds__(kThreads) rescan_lists_kernel(View view, int blocked) {
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    rescan_lists_kernel(View view, const T* rows, int blocked) {
   const int q = blockIdx.x;
   if (q >= rescans(view, blocked)) return;
   const int slot = view.uncertain[q];
@@ -150,9 +160,18 @@ __global__ void __launch_bounds__(kThreads) rescan_lists_kernel(View view, int b
     }
     last = best;
     ++count;
+    // Lists hold distances; without weights these are the costs.
+    unsigned distance = best.key;
+    if (view.quarters != kUnweighted && threadIdx.x < kWarp) {
+      const double dot =
+          warp_dot(rows + static_cast<long long>(slot) * view.stride,
+                   rows + static_cast<long long>(best.slot) * view.stride, view.stride);
+      distance =
+          distance_key(dot, __dmul_rn(view.inverse_norms[slot], view.inverse_norms[best.slot]));
+    }
     if (threadIdx.x == 0) {
       view.list_slots[static_cast<long long>(slot) * k + e] = best.slot;
-      view.list_keys[static_cast<long long>(slot) * k + e] = best.key;
+      view.list_keys[static_cast<long long>(slot) * k + e] = distance;
     }
   }
   if (threadIdx.x != 0) return;
@@ -166,6 +185,32 @@ __global__ void __launch_bounds__(kThreads) rescan_lists_kernel(View view, int b
   atomicAdd(&view.words[kRescanned], 1);
 }
 
+__device__ unsigned long long least_of_warp(unsigned long long number) {
+  for (int width = kWarp / 2; width > 0; width /= 2) {
+    const unsigned long long other = __shfl_xor_sync(kAll, number, width);
+    number = other < number ? other : number;
+  }
+  return number;
+}
+
+// Whether `a` leaves when it is merged with `b`. As NearestIndexCpu::who_leaves.
+__device__ bool leaves(const View& view, int a, int b) {
+  const unsigned long long age_a = view.ages[a];
+  const unsigned long long age_b = view.ages[b];
+  const bool a_is_older = age_a != age_b ? age_a < age_b : a < b;
+  if (view.quarters != kUnweighted) {
+    const double weight_a = view.weights[a];
+    const double weight_b = view.weights[b];
+    if (view.draws_stayer) {
+      const bool stays = a_is_older ? older_stays(age_a, age_b, weight_a, weight_b)
+                                    : older_stays(age_b, age_a, weight_b, weight_a);
+      return a_is_older != stays;
+    }
+    if (weight_a != weight_b) return weight_a < weight_b;
+  }
+  return a_is_older != view.newer_leaves;
+}
+
 // The first by (key, change) of a warp, in every lane. Keys alone decide nearly always.
 __device__ int first_of_warp(const View& view, unsigned& key, int slot) {
   const unsigned least = __reduce_min_sync(kAll, key);
@@ -174,13 +219,8 @@ __device__ int first_of_warp(const View& view, unsigned& key, int slot) {
   unsigned candidates = __ballot_sync(kAll, tied);
   if (least == kNoKey) return -1;
   if (__popc(candidates) > 1) {
-    unsigned long long change = tied ? view.changed[slot] : ~0ull;
-    unsigned long long first = change;
-    for (int width = kWarp / 2; width > 0; width /= 2) {
-      const unsigned long long other = __shfl_xor_sync(kAll, first, width);
-      first = other < first ? other : first;
-    }
-    candidates = __ballot_sync(kAll, change == first);
+    const unsigned long long change = tied ? view.changed[slot] : ~0ull;
+    candidates = __ballot_sync(kAll, change == least_of_warp(change));
   }
   return __shfl_sync(kAll, slot, __ffs(candidates) - 1);
 }
@@ -267,9 +307,21 @@ __global__ void __launch_bounds__(kWarp) select_kernel(View view, int tiles, int
     const unsigned long long bound_change = view.bound_change[slot];
     const long long list = static_cast<long long>(slot) * view.neighbours;
     const int other = lane < view.neighbours ? view.list_slots[list + lane] : -1;
-    const unsigned other_key = lane < view.neighbours ? view.list_keys[list + lane] : kNoKey;
+    unsigned other_key = lane < view.neighbours ? view.list_keys[list + lane] : kNoKey;
     const unsigned long long other_change = other >= 0 ? view.changed[other] : 0;
-    const unsigned owned = __ballot_sync(kAll, other_change != 0 && other_change < change);
+    const bool is_owned = other_change != 0 && other_change < change;
+    unsigned owned = __ballot_sync(kAll, is_owned);
+    if (view.quarters != kUnweighted && owned != 0) {
+      // Which of them comes first is not the order of the list.
+      other_key = is_owned ? cost_key(view, other_key, slot, other) : kNoKey;
+      const unsigned least = __reduce_min_sync(kAll, other_key);
+      owned = __ballot_sync(kAll, is_owned && other_key == least);
+      if (__popc(owned) > 1) {
+        const bool tied = owned >> lane & 1;
+        const unsigned long long earliest = least_of_warp(tied ? other_change : ~0ull);
+        owned = __ballot_sync(kAll, tied && other_change == earliest);
+      }
+    }
     int head = -1;
     unsigned head_key = bound;
     if (owned != 0) {
@@ -293,12 +345,16 @@ __global__ void __launch_bounds__(kWarp) select_kernel(View view, int tiles, int
       threshold = max(threshold, key);
       break;
     }
-    const unsigned long long age = view.ages[slot];
-    const unsigned long long head_age = view.ages[head];
-    const bool older = age != head_age ? age < head_age : slot < head;
-    const int leaver = older != view.newer_leaves ? slot : head;
+    const int leaver = leaves(view, slot, head) ? slot : head;
+    const int stayer = leaver == slot ? head : slot;
+    __syncwarp();
     if (lane == 0) {
-      view.words[kTaken + taken] = leaver;
+      view.words[kTaken + 2 * taken] = leaver;
+      view.words[kTaken + 2 * taken + 1] = stayer;
+      if (view.quarters != kUnweighted) {
+        view.weights[stayer] = __dadd_rn(view.weights[stayer], view.weights[leaver]);
+        set_inverse_weight(view, stayer);
+      }
       view.changed[leaver] = 0;
       view.values[leaver] = kNoKey;
       view.scales[leaver] = nanf("");
@@ -324,9 +380,9 @@ cudaError_t select_rows(const View& view, int count, int blocked, cudaStream_t s
   freshen_kernel<<<blocks_for(view.slots, kThreads), kThreads, 0, stream>>>(view, blocked);
   const cudaError_t scanned = with_rows(view, [&](auto* rows) {
     rescan_keys_kernel<<<kRescanBlocks, kThreads, 0, stream>>>(view, rows, blocked);
+    rescan_lists_kernel<<<kRescans, kThreads, 0, stream>>>(view, rows, blocked);
   });
   if (scanned != cudaSuccess) return scanned;
-  rescan_lists_kernel<<<kRescans, kThreads, 0, stream>>>(view, blocked);
   tiles_kernel<<<blocks_for(tiles, kWarps), kThreads, 0, stream>>>(view, tiles);
   const std::size_t shared = tiles * (sizeof(unsigned) + sizeof(int));
   constexpr std::size_t kFreely = 48 << 10;

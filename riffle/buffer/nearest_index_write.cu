@@ -75,7 +75,8 @@ __global__ void prepare_kernel(View view, const T* rows, const float* features,
 
 template <typename T>
 __global__ void commit_kernel(View view, T* rows, const float* fresh, const long long* slots,
-                              const unsigned long long* ages, int count, unsigned long long first) {
+                              const unsigned long long* ages, const double* weights, int count,
+                              unsigned long long first) {
   const int r = warp_of_grid();
   if (r >= count) return;
   const int bad = view.words[kBadRow];
@@ -99,6 +100,10 @@ __global__ void commit_kernel(View view, T* rows, const float* fresh, const long
     view.scales[slot] = nanf("");
     view.changed[slot] = first + r;
     view.ages[slot] = ages[r];
+    if (weights != nullptr) {
+      view.weights[slot] = weights[r];
+      set_inverse_weight(view, slot);
+    }
   }
 }
 
@@ -119,14 +124,17 @@ __global__ void measure_kernel(View view, const T* rows) {
   const bool present = view.changed[slot] != 0;
   view.inverse_norms[slot] = present ? inverse_root(square) : 0.0;
   view.scales[slot] = present ? static_cast<float>(view.inverse_norms[slot]) : nanf("");
+  set_inverse_weight(view, slot);
 }
 
 __global__ void gather_scales_kernel(View view, const int* slots, int count, int padded,
-                                      float* scales) {
+                                     float* scales, float* inverse_weights) {
   const int r = blockIdx.x * kThreads + threadIdx.x;
   if (r >= padded) return;
   const bool present = r < count && view.changed[slots[r]] != 0;
   scales[r] = present ? static_cast<float>(view.inverse_norms[slots[r]]) : nanf("");
+  const bool weighted = present && view.quarters != kUnweighted;
+  inverse_weights[r] = weighted ? view.inverse_weights[slots[r]] : 1.0f;
 }
 
 __global__ void show_kernel(View view, const int* slots, int count) {
@@ -140,15 +148,17 @@ __global__ void show_kernel(View view, const int* slots, int count) {
 }  // namespace
 
 cudaError_t write_rows(const View& view, const float* features, const long long* slots,
-                       const unsigned long long* ages, int count, double momentum,
-                       unsigned long long first, float* fresh, cudaStream_t stream) {
+                       const unsigned long long* ages, const double* weights, int count,
+                       double momentum, unsigned long long first, float* fresh,
+                       cudaStream_t stream) {
   const cudaError_t reset = cudaMemsetAsync(view.words + kBadRow, 0x7F, sizeof(int), stream);
   if (reset != cudaSuccess) return reset;
   const int blocks = blocks_for(count, kWarps);
   return with_rows(view, [&](auto* rows) {
     prepare_kernel<<<blocks, kThreads, 0, stream>>>(view, rows, features, slots, count, momentum,
                                                     fresh);
-    commit_kernel<<<blocks, kThreads, 0, stream>>>(view, rows, fresh, slots, ages, count, first);
+    commit_kernel<<<blocks, kThreads, 0, stream>>>(view, rows, fresh, slots, ages, weights, count,
+                                                   first);
   });
 }
 
@@ -163,10 +173,10 @@ cudaError_t measure_rows(const View& view, cudaStream_t stream) {
   });
 }
 
-cudaError_t gather_scales(const View& view, const int* slots, int count, int padded,
-                           float* scales, cudaStream_t stream) {
-  gather_scales_kernel<<<blocks_for(padded, kThreads), kThreads, 0, stream>>>(view, slots, count,
-                                                                               padded, scales);
+cudaError_t gather_scales(const View& view, const int* slots, int count, int padded, float* scales,
+                          float* inverse_weights, cudaStream_t stream) {
+  gather_scales_kernel<<<blocks_for(padded, kThreads), kThreads, 0, stream>>>(
+      view, slots, count, padded, scales, inverse_weights);
   return cudaGetLastError();
 }
 
