@@ -35,7 +35,6 @@ riffle_stream_library("${FFMPEG_FOUND}" RIFFLE_FFMPEG PkgConfig::FFMPEG "video")
 riffle_stream_library("${AVDEVICE_FOUND}" RIFFLE_AVDEVICE PkgConfig::AVDEVICE "")
 if(RIFFLE_TESTS)
   find_package(GTest REQUIRED)
-  include(GoogleTest)
 endif()
 
 # LibTorch's headers are not ours: no warnings from them.

@@ -1,26 +1,48 @@
 # riffle_room(NAME [TORCH] [USES room...] [LINK target...] [DEFINE name...] [WITHOUT file...])
 #   A room is the folder riffle/NAME with the folders in it: its *.cc (and *.cu where CUDA is there) become the library
-#   riffle_NAME, its *_test.cc the program NAME_test, each of whose tests ctest runs on its own. Files named gpu_*.cc or
+#   riffle_NAME, its *_test.cc the program NAME_test, each of whose suites ctest runs on its own. Files named gpu_*.cc or
 #   *_gpu.cc are for CUDA alone. WITHOUT names files to leave out:
 #   "video" stands for video*.cc, tests included.
 # riffle_program(NAME FOLDER USES room...)
 #   A program from the *.cc of a folder, left at the top of the build folder.
 
-# <torch/torch.h> costs 20 s a file; every target that includes it shares one precompiled header.
+# LibTorch's headers cost up to 12 s a file. Every target that uses them shares one precompiled header of those that are
+# needed; <torch/torch.h> holds three times as much and is included nowhere.
 file(WRITE ${CMAKE_BINARY_DIR}/torch_pch.cc "")
 add_library(riffle_torch_pch OBJECT ${CMAKE_BINARY_DIR}/torch_pch.cc)
 target_link_libraries(riffle_torch_pch PRIVATE riffle_options riffle_warnings riffle_torch)
-target_precompile_headers(riffle_torch_pch PRIVATE
-  "$<$<COMPILE_LANGUAGE:CXX>:torch/torch.h>")
+foreach(header torch/types.h torch/utils.h torch/autograd.h torch/nn/module.h)
+  target_precompile_headers(riffle_torch_pch PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${header}>")
+endforeach()
 
 function(riffle_uses_torch TARGET VISIBILITY)
   target_link_libraries(${TARGET} ${VISIBILITY} riffle_torch)
   target_precompile_headers(${TARGET} REUSE_FROM riffle_torch_pch)
 endfunction()
 
-function(riffle_discover TARGET PREFIX)
-  gtest_discover_tests(${TARGET} TEST_PREFIX ${PREFIX}. NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT 600 SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+# Compiles the files of a target in batches of about a dozen: what they include is read once a batch. So names in unnamed
+# namespaces have to differ in a folder. Code for CUDA stays out: it is written where it cannot be built.
+function(riffle_batch TARGET)
+  get_target_property(sources ${TARGET} SOURCES)
+  set(cuda ${sources})
+  list(FILTER cuda INCLUDE REGEX "/gpu_[^/]*$|_gpu(_test)?\\.cc$|_cuda\\.cc$|\\.cu$")
+  set_source_files_properties(${cuda} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  list(LENGTH sources files)
+  math(EXPR batches "(${files} + 11) / 12")
+  math(EXPR size "(${files} + ${batches} - 1) / ${batches}")
+  set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
+endfunction()
+
+# Makes a ctest entry of each suite of a test program.
+function(riffle_tests TARGET PREFIX)
+  riffle_batch(${TARGET})
+  set(suites ${CMAKE_CURRENT_BINARY_DIR}/${TARGET}_suites.cmake)
+  set(script ${CMAKE_SOURCE_DIR}/cmake/DiscoverSuites.cmake)
+  add_custom_command(TARGET ${TARGET} POST_BUILD BYPRODUCTS ${suites}
+    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${TARGET}> -DPREFIX=${PREFIX} -DFILE=${suites} -P ${script})
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${TARGET}_include.cmake
+    "if(EXISTS ${suites})\n  include(${suites})\nelse()\n  add_test(${TARGET}_NOT_BUILT ${TARGET}_NOT_BUILT)\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${TARGET}_include.cmake)
 endfunction()
 
 function(riffle_room NAME)
@@ -47,6 +69,7 @@ function(riffle_room NAME)
   target_link_libraries(riffle_${NAME} PUBLIC riffle_options ${ROOM_USES} PRIVATE
     $<BUILD_INTERFACE:riffle_warnings> ${ROOM_LINK})
   target_compile_definitions(riffle_${NAME} PRIVATE ${ROOM_DEFINE})
+  riffle_batch(riffle_${NAME})
   if(ROOM_TORCH)
     riffle_uses_torch(riffle_${NAME} PUBLIC)
   endif()
@@ -61,7 +84,7 @@ function(riffle_room NAME)
     if(ROOM_TORCH)
       riffle_uses_torch(${NAME}_test PRIVATE)
     endif()
-    riffle_discover(${NAME}_test ${NAME})
+    riffle_tests(${NAME}_test ${NAME})
   endif()
 endfunction()
 
@@ -73,6 +96,7 @@ function(riffle_program NAME FOLDER)
   list(TRANSFORM PROGRAM_USES PREPEND riffle_)
   add_executable(${NAME} ${sources})
   set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+  riffle_batch(${NAME})
   target_compile_definitions(${NAME} PRIVATE RIFFLE_VERSION="${PROJECT_VERSION}"
     RIFFLE_YAML_CPP_VERSION="${yaml-cpp_VERSION}"
     RIFFLE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" RIFFLE_PYTHON="${RIFFLE_PYTHON}")
@@ -87,6 +111,6 @@ function(riffle_program NAME FOLDER)
       nlohmann_json::nlohmann_json GTest::gmock GTest::gtest_main)
     target_compile_definitions(${NAME}_program_test PRIVATE RIFFLE_PROGRAM="$<TARGET_FILE:${NAME}>")
     add_dependencies(${NAME}_program_test ${NAME})
-    riffle_discover(${NAME}_program_test program)
+    riffle_tests(${NAME}_program_test program)
   endif()
 endfunction()

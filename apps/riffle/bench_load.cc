@@ -32,10 +32,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kWidth = 500, kHeight = 375, kPictures = 24, kQuality = 90;
+constexpr int kWidth = 500, kHeight = 375, kPictures = 24, kJpegQuality = 90;
 constexpr int kSyntheticSize = 32;
 
-struct Options : BenchTurns {
+struct LoadOptions : BenchTurns {
   int size = 256;
 };
 
@@ -108,7 +108,7 @@ struct Rates {
   std::vector<double> ours, peer, ratios, synthetic;
 };
 
-Rates measure(const Options& options, const std::vector<std::vector<std::byte>>& files,
+Rates measure(const LoadOptions& options, const std::vector<std::vector<std::byte>>& files,
               Peer* peer) {
   const auto load_all = [&] {
     for (const auto& bytes : files) load(bytes, options.size);
@@ -152,13 +152,13 @@ void print(const nlohmann::ordered_json& result) {
        " frames/s a core");
 }
 
-void run(const Options& options) {
+void run(const LoadOptions& options) {
   const TemporaryFolder folder;
   std::vector<std::vector<std::byte>> files;
   std::size_t bytes = 0;
   for (int i = 0; i < kPictures; ++i) {
     const auto seed = static_cast<std::uint64_t>(i);
-    files.push_back(encode_jpeg(photograph_like(kWidth, kHeight, seed), kQuality));
+    files.push_back(encode_jpeg(photograph_like(kWidth, kHeight, seed), kJpegQuality));
     write_atomically(folder.path() / cat(i, ".jpg"), files.back());
     bytes += files.back().size();
   }
@@ -196,7 +196,7 @@ void run(const Options& options) {
 void add_bench_load(CLI::App& bench) {
   CLI::App* command = bench.add_subcommand(
       "load", "500 x 375 JPEGs to small pictures on one core (decode, resize), beside Pillow");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LoadOptions>();
   command->add_option("--size", options->size, "Short side of the result, in pixels")
       ->check(CLI::Range(1, kHeight))
       ->capture_default_str();

@@ -7,8 +7,8 @@
 #include "apps/riffle/bench_turns.h"
 #include "apps/riffle/commands.h"
 #include "apps/riffle/config_flags.h"
+#include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
-#include <torch/torch.h>
 
 #include "riffle/base/clock.h"
 #include "riffle/base/error.h"
@@ -21,7 +21,7 @@
 namespace riffle {
 namespace {
 
-const std::vector<FlagForKey> kFlags = {
+const std::vector<FlagForKey> kPipelineFlags = {
     {"--stream", "stream.uri"},        {"--shape", "stream.shapes", true},
     {"--buffer", "buffer.policy"},     {"--capacity", "buffer.capacity"},
     {"--features", "buffer.features"}, {"--updates", "train.updates"},
@@ -31,8 +31,8 @@ const std::vector<FlagForKey> kFlags = {
     {"--threads", "train.threads"},
 };
 
-struct Options : BenchTurns {
-  explicit Options(CLI::App& command) : config(command, kFlags) { seconds = 3.0; }
+struct PipelineOptions : BenchTurns {
+  explicit PipelineOptions(CLI::App& command) : config(command, kPipelineFlags) { seconds = 3.0; }
   ConfigFlags config;
   bool peers = true;
 };
@@ -53,7 +53,7 @@ double turn(Learner& learner, const LearnerConfig& config, double seconds) {
          seconds_since(start);
 }
 
-void run(const Options& options) {
+void run(const PipelineOptions& options) {
   Config config = options.config.build();
   LearnerConfig& learning = config.learner;
   learning.train.max_updates = 0;
@@ -110,7 +110,7 @@ void add_bench_pipeline(CLI::App& bench) {
       "pipeline",
       "Training end to end (stream, decoding, buffer, views, updates), beside the step alone and "
       "Python torch's step, which is given its views");
-  const auto options = std::make_shared<Options>(*command);
+  const auto options = std::make_shared<PipelineOptions>(*command);
   options->add_to(*command);
   command->add_flag("!--no-peers", options->peers, "Leave Python torch out");
   command->footer(

@@ -8,7 +8,9 @@
 #include "apps/riffle/bench_turns.h"
 #include "apps/riffle/commands.h"
 #include <nlohmann/json.hpp>
-#include <torch/torch.h>
+#include <torch/cuda.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/fields.h"
@@ -21,7 +23,7 @@
 namespace riffle {
 namespace {
 
-struct Options : BenchTurns {
+struct StepOptions : BenchTurns {
   std::string arch = "resnet18";
   std::string stem = "small";
   std::int64_t width = 64;
@@ -49,7 +51,7 @@ struct Options : BenchTurns {
   }
 };
 
-void run(Options options) {
+void run(StepOptions options) {
   if (options.threads == 0) options.threads = static_cast<int>(std::thread::hardware_concurrency());
   if (options.device == "cuda" && !torch::cuda::is_available()) {
     throw Error("--device cuda: no CUDA device is available");
@@ -112,7 +114,7 @@ void add_bench_step(CLI::App& bench) {
   CLI::App* command = bench.add_subcommand(
       "step",
       "One training step (forward, backward, SGD; on a GPU the views too), beside Python torch");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StepOptions>();
   const auto positive = CLI::Range(std::int64_t{1}, std::int64_t{1} << 20);
   command->add_option("--arch", options->arch, "resnet10, resnet18 or resnet50")
       ->capture_default_str();

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kQuality = 95;  // of exported JPEGs
+constexpr int kExportQuality = 95;  // of exported JPEGs
 
 struct BufferOptions {
   std::string run;
@@ -63,7 +63,7 @@ std::size_t export_pictures(SavedBuffer& buffer, const BufferOptions& options) {
       const std::string digits = std::to_string(begin + i);
       const std::string name =
           std::string(digits.size() < 7 ? 7 - digits.size() : 0, '0') + digits + ".jpg";
-      write_atomically(fs::path(options.folder) / name, encode_jpeg(pictures[i], kQuality));
+      write_atomically(fs::path(options.folder) / name, encode_jpeg(pictures[i], kExportQuality));
       index += cat(name, ',', sample.info.index, ',', sample.info.arrival, ',',
                    sample.info.clip == kNoClip ? std::string() : cat(sample.info.clip), ',',
                    csv_field(sample.info.label), ',', sample.info.draws, ',',
@@ -101,7 +101,7 @@ nlohmann::ordered_json summary(const SavedBuffer& buffer) {
   return result;
 }
 
-void print(const nlohmann::ordered_json& result) {
+void print_summary(const nlohmann::ordered_json& result) {
   const auto line = [](const std::string& name, const std::string& value) {
     std::cout << name << std::string(18 - name.size(), ' ') << value << '\n';
   };
@@ -140,7 +140,7 @@ void run_buffer(const BufferOptions& options) {
   if (options.json) {
     std::cout << result.dump() << '\n';
   } else {
-    print(result);
+    print_summary(result);
   }
 }
 

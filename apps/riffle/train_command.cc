@@ -7,7 +7,7 @@
 namespace riffle {
 namespace {
 
-const std::vector<FlagForKey> kFlags = {
+const std::vector<FlagForKey> kTrainFlags = {
     {"--stream", "stream.uri"},        {"--shape", "stream.shapes", true},
     {"--buffer", "buffer.policy"},     {"--capacity", "buffer.capacity"},
     {"--features", "buffer.features"}, {"--tie", "buffer.tie"},
@@ -22,7 +22,7 @@ const std::vector<FlagForKey> kFlags = {
 };
 
 struct TrainOptions {
-  explicit TrainOptions(CLI::App& command) : config(command, kFlags) {}
+  explicit TrainOptions(CLI::App& command) : config(command, kTrainFlags) {}
   ConfigFlags config;
   std::string run;
   TrainingOptions training;

@@ -4,7 +4,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/cuda.h>
+#include <torch/types.h>
 
 #include "riffle/augment/two_views.h"
 #include "riffle/base/random.h"

@@ -1,7 +1,7 @@
 #include "riffle/buffer/fifo.h"
 
 #include <gmock/gmock.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace riffle {
 namespace {

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"

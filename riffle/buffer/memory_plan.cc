@@ -7,7 +7,7 @@
 #include <optional>
 #include <sstream>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #ifdef RIFFLE_CUDA
 #include <c10/cuda/CUDAGuard.h>

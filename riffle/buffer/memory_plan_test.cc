@@ -1,7 +1,7 @@
 #include "riffle/buffer/memory_plan.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
-#include <torch/torch.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"

@@ -1,7 +1,8 @@
 #include "riffle/buffer/minred_bench.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/cuda.h>
 
 #include "riffle/base/error.h"
 

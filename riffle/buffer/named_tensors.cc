@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"

@@ -23,11 +23,6 @@ constexpr auto later = [](const auto& a, const auto& b) {
   return a.key != b.key ? a.key > b.key : a.change > b.change;
 };
 
-template <typename Stored>
-Stored* data(const at::Tensor& tensor) {
-  return static_cast<Stored*>(tensor.data_ptr());
-}
-
 }  // namespace
 
 NearestIndexCpu::NearestIndexCpu(const NearestIndexConfig& config)

@@ -21,6 +21,12 @@ class NearestIndexCpu : public NearestIndex {
   NearestIndexStats stats() override { return stats_; }
 
  private:
+  // The elements of a tensor, as the type they are stored in.
+  template <typename Stored>
+  static Stored* data(const at::Tensor& tensor) {
+    return static_cast<Stored*>(tensor.data_ptr());
+  }
+
   // A row in the heap: no pair that it owns comes before this key.
   struct Waiting {
     DistanceKey key;

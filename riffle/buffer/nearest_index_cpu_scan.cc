@@ -12,15 +12,6 @@
 #include "riffle/buffer/nearest_index_cpu.h"
 
 namespace riffle {
-namespace {
-
-template <typename Stored>
-Stored* data(const at::Tensor& tensor) {
-  return static_cast<Stored*>(tensor.data_ptr());
-}
-
-}  // namespace
-
 // A thread takes a group of changed rows through all columns: one fork and join for the whole scan,
 // and products that stay in the thread's cache.
 void NearestIndexCpu::scan(std::span<const std::int64_t> rows_changed) {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"

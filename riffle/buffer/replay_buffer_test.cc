@@ -5,7 +5,7 @@
 #include <set>
 
 #include <gmock/gmock.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "riffle/base/error.h"
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numeric>
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
-#include <torch/torch.h>
 
 namespace riffle {
 namespace {

@@ -1,7 +1,7 @@
 #include "riffle/buffer/store.h"
 
 #include <gmock/gmock.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/random.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"

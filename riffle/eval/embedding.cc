@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <ATen/Context.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 #include <unistd.h>
 
 #include "riffle/augment/normalize.h"

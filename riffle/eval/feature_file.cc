@@ -3,7 +3,7 @@
 #include <bit>
 #include <stdexcept>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "riffle/base/csv.h"
 #include "riffle/base/error.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"

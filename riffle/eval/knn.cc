@@ -4,7 +4,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "riffle/base/text.h"
 #include "riffle/eval/embedding.h"

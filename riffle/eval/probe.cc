@@ -7,7 +7,8 @@
 #include <vector>
 
 #include <ATen/Parallel.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "riffle/augment/two_views.h"
 #include "riffle/base/error.h"

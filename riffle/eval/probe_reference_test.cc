@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"

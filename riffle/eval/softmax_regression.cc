@@ -4,7 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 namespace riffle {
 namespace {

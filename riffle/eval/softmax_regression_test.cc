@@ -1,7 +1,8 @@
 #include "riffle/eval/softmax_regression.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/types.h>
 
 #include "riffle/eval/testing_clusters.h"
 

@@ -5,7 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"

@@ -3,7 +3,8 @@
 #include <optional>
 
 #include <c10/cuda/CUDAStream.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"

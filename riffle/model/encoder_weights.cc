@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "riffle/augment/imagenet_scale.h"
 #include "riffle/base/error.h"

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
@@ -26,15 +26,15 @@ using testing::HasSubstr;
 
 constexpr int kPackageMissing = 77;  // an exit code of the script
 
-struct Case {
+struct ExportCase {
   const char* name;
   const char* arch;
   const char* stem;
   ModelConfig model;
 };
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all = {
+const std::vector<ExportCase>& cases() {
+  static const std::vector<ExportCase> all = {
       {"a", "resnet18", "standard", {.arch = Arch::resnet18, .stem = Stem::standard, .width = 64}},
       {"b", "resnet50", "standard", {.arch = Arch::resnet50, .stem = Stem::standard, .width = 16}},
       {"c", "resnet18", "small", {.arch = Arch::resnet18, .stem = Stem::small, .width = 8}},
@@ -117,7 +117,7 @@ TEST_F(ExportTest, TorchAndOnnxRuntimeGiveTheSameFeatures) {
 }
 
 TEST_F(ExportTest, WhatWasWrittenIsReadBackWithItsArchitecture) {
-  for (const Case& c : {cases()[2], cases()[3]}) {
+  for (const ExportCase& c : {cases()[2], cases()[3]}) {
     const auto objective = trained(c.model);
     const fs::path path = folder_ / cat(c.name, ".safetensors");
     write_encoder(path, encoder_weights(*objective, c.model, 32));
@@ -154,7 +154,7 @@ void expect_refused(const std::function<void()>& act, const std::string& words) 
 }
 
 TEST_F(ExportTest, WeightsThatDoNotFitAreRefusedWithWhatTheyAre) {
-  const Case& c = cases()[3];
+  const ExportCase& c = cases()[3];
   const fs::path path = folder_ / "d.safetensors";
   EncoderWeights weights = encoder_weights(*trained(c.model), c.model, 0);
   write_encoder(path, weights);

@@ -1,6 +1,6 @@
 #include "riffle/model/layers.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "riffle/model/weight_cast.h"
 

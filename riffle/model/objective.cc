@@ -1,6 +1,6 @@
 #include "riffle/model/objective.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "riffle/base/file.h"
 #include "riffle/base/protobuf.h"

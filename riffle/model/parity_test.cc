@@ -5,7 +5,9 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
@@ -22,7 +24,7 @@ constexpr double kMomentum = 0.9;
 constexpr double kWeightDecay = 1e-4;
 constexpr int kSteps = 3;
 
-struct Case {
+struct ParityCase {
   const char* name;
   const char* arch;
   const char* stem;
@@ -31,7 +33,7 @@ struct Case {
   std::int64_t size;
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const ParityCase& c, std::ostream* out) { *out << c.name; }
 
 ModelConfig config(Arch arch, Stem stem) {
   return {.arch = arch,
@@ -42,7 +44,7 @@ ModelConfig config(Arch arch, Stem stem) {
           .predictor_hidden = 24};
 }
 
-torch::Tensor random_pictures(const Case& c, std::uint64_t position) {
+torch::Tensor random_pictures(const ParityCase& c, std::uint64_t position) {
   torch::Tensor pictures = torch::empty({c.batch, 3, c.size, c.size});
   Random random(7, Purpose("parity"), position);
   for (std::int64_t i = 0; i < pictures.numel(); ++i) {
@@ -64,7 +66,7 @@ void wake_residuals(torch::nn::Module& module) {
   }
 }
 
-class Parity : public testing::TestWithParam<Case> {
+class Parity : public testing::TestWithParam<ParityCase> {
  protected:
   void SetUp() override {
     if (std::string(RIFFLE_PYTHON).empty() || !std::filesystem::exists(RIFFLE_PYTHON)) {
@@ -115,7 +117,7 @@ void sgd_step(std::map<std::string, torch::Tensor>& momenta, torch::nn::Module& 
 }
 
 TEST_P(Parity, ValuesLossGradientsAndThreeUpdatesAreThoseOfAnIndependentImplementation) {
-  const Case& c = GetParam();
+  const ParityCase& c = GetParam();
   const auto objective = make_objective(c.model, /*seed=*/3);
   wake_residuals(*objective);
   const torch::Tensor view1 = random_pictures(c, 1);
@@ -148,13 +150,13 @@ TEST_P(Parity, ValuesLossGradientsAndThreeUpdatesAreThoseOfAnIndependentImplemen
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Parity,
-                         testing::Values(Case{"Resnet18Small", "resnet18", "small",
-                                              config(Arch::resnet18, Stem::small), 8, 32},
-                                         Case{"Resnet50Standard", "resnet50", "standard",
-                                              config(Arch::resnet50, Stem::standard), 8, 64},
-                                         Case{"Resnet10Stride2", "resnet10", "stride2",
-                                              config(Arch::resnet10, Stem::stride2), 16, 32}),
-                         [](const testing::TestParamInfo<Case>& model) {
+                         testing::Values(ParityCase{"Resnet18Small", "resnet18", "small",
+                                                    config(Arch::resnet18, Stem::small), 8, 32},
+                                         ParityCase{"Resnet50Standard", "resnet50", "standard",
+                                                    config(Arch::resnet50, Stem::standard), 8, 64},
+                                         ParityCase{"Resnet10Stride2", "resnet10", "stride2",
+                                                    config(Arch::resnet10, Stem::stride2), 16, 32}),
+                         [](const testing::TestParamInfo<ParityCase>& model) {
                            return std::string(model.param.name);
                          });
 

@@ -6,7 +6,8 @@
 #include <ranges>
 #include <string>
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"

@@ -5,7 +5,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "riffle/base/error.h"
 #include "riffle/model/state.h"
@@ -220,7 +221,7 @@ TEST(ResNetGrowth, FullyGrownItIsTheNetworkItself) {
     EXPECT_TRUE(torch::equal(state[i].second, expected[i].second)) << state[i].first;
   }
   for (const auto& item : whole.named_parameters()) {
-    const torch::Tensor& gradient = growing.named_parameters()[item.key()].grad();
+    const torch::Tensor gradient = growing.named_parameters()[item.key()].grad();
     EXPECT_TRUE(torch::equal(gradient, item.value().grad())) << item.key();
   }
 }

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <string>
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"

@@ -2,7 +2,9 @@
 
 #include <map>
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"

@@ -1,6 +1,6 @@
 #include "riffle/model/stem.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "riffle/augment/view_layout.h"
 #include "riffle/base/text.h"

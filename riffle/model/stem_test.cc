@@ -1,7 +1,8 @@
 #include "riffle/model/stem.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "riffle/augment/view_layout.h"
 

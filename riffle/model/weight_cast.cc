@@ -1,6 +1,7 @@
 #include "riffle/model/weight_cast.h"
 
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 namespace riffle {
 namespace {

@@ -1,7 +1,7 @@
 #include "riffle/model/weight_cast.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace riffle {
 namespace {

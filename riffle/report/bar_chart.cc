@@ -8,7 +8,6 @@
 namespace riffle {
 namespace {
 
-constexpr double kFont = 12;
 constexpr double kRow = 34;
 constexpr double kThickness = 20;
 

@@ -11,7 +11,6 @@
 namespace riffle {
 namespace {
 
-constexpr double kFont = 12;
 constexpr double kLabelGap = 15;  // least distance between the names of two lines
 constexpr std::ptrdiff_t kMaxEndLabels = 8;
 constexpr std::size_t kMaxMarkers = 30;  // more points than this: no dots on the line

@@ -26,6 +26,9 @@ inline constexpr int kPaletteSize = 6;
 // The CSS class that sets --c. `place` counts for kAutoColour.
 std::string colour_class(Colour colour, std::size_t place);
 
+// The size of a chart's text.
+inline constexpr double kFont = 12;
+
 // The width of a text set in the charts' font, px: an estimate on the generous side, for margins.
 double text_width(std::string_view text, double font_size);
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
-#include <torch/torch.h>
 
 #include "riffle/base/checksum.h"
 #include "riffle/base/file.h"
@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kNetwork = "network.";
 constexpr const char* kVersionKey = "riffle_checkpoint";
 constexpr std::int64_t kVersion = 2;
-constexpr const char* kSegments = "pictures.segments";
+constexpr const char* kSegmentsKey = "pictures.segments";
 constexpr const char* kRecords = "pictures.records";
 
 class UnknownVersion : public Error {
@@ -65,7 +65,7 @@ Checkpoint read_whole(const RunFolder& folder, const std::string& name) {
   checkpoint.samples_seen = manifest.at("samples_seen");
   checkpoint.seconds = manifest.at("seconds");
   checkpoint.state = read_safetensors(state).tensors;
-  const auto segments = find_integers(checkpoint.state, kSegments);
+  const auto segments = find_integers(checkpoint.state, kSegmentsKey);
   const auto records =
       find_integers(checkpoint.state, kRecords, static_cast<std::int64_t>(segments.size()));
   for (std::size_t i = 0; i < segments.size(); ++i) {
@@ -81,7 +81,7 @@ void write_files(const RunFolder& folder, const Checkpoint& checkpoint) {
     records.push_back(place.record);
   }
   NamedTensors tensors = checkpoint.state;
-  tensors.emplace_back(kSegments, integers_tensor(segments));
+  tensors.emplace_back(kSegmentsKey, integers_tensor(segments));
   tensors.emplace_back(kRecords, integers_tensor(records));
   const fs::path state = folder.state_file(checkpoint.name);
   write_safetensors(state, tensors,

@@ -1,10 +1,10 @@
 // Files of every version that was released still open. riffle/run/testdata has a small run of each,
 // as riffle wrote it then. A new version gets a run of its own there; old ones never change.
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <torch/torch.h>
 
 #include "riffle/base/checksum.h"
 #include "riffle/base/error.h"

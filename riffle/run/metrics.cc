@@ -12,14 +12,14 @@
 namespace riffle {
 namespace {
 
-constexpr std::string_view kUpdate = "{\"update\":";
+constexpr std::string_view kLineStart = "{\"update\":";
 
 // Of a line of the file; nothing when it is no such line.
 std::optional<std::int64_t> update_of(std::string_view line) {
   std::int64_t update = 0;
-  if (!line.starts_with(kUpdate) || !line.ends_with('}')) return std::nullopt;
+  if (!line.starts_with(kLineStart) || !line.ends_with('}')) return std::nullopt;
   const auto parsed =
-      std::from_chars(line.data() + kUpdate.size(), line.data() + line.size(), update);
+      std::from_chars(line.data() + kLineStart.size(), line.data() + line.size(), update);
   if (parsed.ec != std::errc()) return std::nullopt;
   return update;
 }

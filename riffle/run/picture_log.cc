@@ -6,7 +6,7 @@
 #include <iomanip>
 #include <memory>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "riffle/base/checksum.h"
 #include "riffle/base/error.h"
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kMagic = "riffle-pictures\n";
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kLogVersion = 1;
 constexpr std::uint64_t kHeaderBytes = 32;   // magic, version, stored_bytes
 constexpr std::uint64_t kRecordHeader = 16;  // arrival, checksum
 constexpr std::int64_t kSegments = 16;       // that the pictures kept would fill
@@ -141,7 +141,7 @@ void PictureLog::write(std::span<const Slot> slots, std::span<const std::uint64_
       } while (newest_->size() > 0);
       std::array<std::byte, kHeaderBytes> header;
       std::memcpy(header.data(), kMagic.data(), kMagic.size());
-      put_number(header.data() + 16, kVersion);
+      put_number(header.data() + 16, kLogVersion);
       put_number(header.data() + 24, static_cast<std::uint64_t>(stored_bytes_));
       newest_->append(header);
     }
@@ -236,7 +236,7 @@ InputFile PictureLog::open_segment(std::int64_t segment) const {
   std::array<std::byte, kHeaderBytes> header;
   file.read(0, header);
   if (std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0 ||
-      get_number(header.data() + 16) != kVersion ||
+      get_number(header.data() + 16) != kLogVersion ||
       get_number(header.data() + 24) != static_cast<std::uint64_t>(stored_bytes_)) {
     throw Error(cat(path.string(), " does not hold pictures of ", stored_bytes_, " bytes"));
   }

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "riffle/augment/normalize.h"
 #include "riffle/base/log.h"

@@ -27,7 +27,7 @@ constexpr int kTag = 1, kSimpleValue = 2;
 }
 constexpr const char* kFileVersion = "brain.Event:2";
 constexpr std::int64_t kSessionStart = 1;
-constexpr std::string_view kPrefix = "events.out.tfevents.";
+constexpr std::string_view kEventsPrefix = "events.out.tfevents.";
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -67,14 +67,14 @@ fs::path new_file(const fs::path& folder) {
   for (const auto& path : others) {
     const std::string name = path.filename().string();
     std::int64_t earlier = 0;
-    if (!name.starts_with(kPrefix)) continue;
-    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), earlier);
+    if (!name.starts_with(kEventsPrefix)) continue;
+    std::from_chars(name.data() + kEventsPrefix.size(), name.data() + name.size(), earlier);
     seconds = std::max(seconds, earlier);
   }
   for (int number = 0;; ++number) {
     const std::string count = cat(std::setfill('0'), std::setw(3), number);
-    const fs::path path = folder / cat(kPrefix, seconds, '.', count, ".riffle.", ::getpid());
-    const std::string same_time = cat(kPrefix, seconds, '.', count, '.');
+    const fs::path path = folder / cat(kEventsPrefix, seconds, '.', count, ".riffle.", ::getpid());
+    const std::string same_time = cat(kEventsPrefix, seconds, '.', count, '.');
     const bool taken = std::ranges::any_of(others, [&](const fs::path& other) {
       return other.filename().string().starts_with(same_time);
     });

@@ -77,7 +77,7 @@ struct FolderOptions {
   Decoding decoding;
 };
 
-FolderOptions read_options(Uri& uri) {
+FolderOptions folder_options(Uri& uri) {
   FolderOptions options;
   if (uri.path().empty()) throw Error("folder: needs a path, such as folder:/data/photos");
   options.root = uri.path();
@@ -263,7 +263,7 @@ class FolderStream : public Stream {
 }  // namespace
 
 std::unique_ptr<Stream> open_folder(Uri& uri) {
-  return std::make_unique<FolderStream>(read_options(uri));
+  return std::make_unique<FolderStream>(folder_options(uri));
 }
 
 }  // namespace riffle

@@ -9,7 +9,7 @@
 namespace riffle {
 namespace {
 
-std::uint64_t weigh_nothing(const std::string&) { return 0; }
+std::uint64_t weightless(const std::string&) { return 0; }
 
 std::string text(int&& item) { return std::to_string(item); }
 
@@ -25,7 +25,7 @@ TEST(PullAhead, HandsOutInTheOrderOfThePullsWithAnyNumberOfThreads) {
           --at_once;
           return item < 0 ? std::nullopt : std::optional(item);
         },
-        text, weigh_nothing);
+        text, weightless);
     for (int i = 0; i < 300; ++i) ASSERT_EQ(ahead.take(), std::to_string(i));
     EXPECT_FALSE(ahead.take());
     EXPECT_FALSE(ahead.take());
@@ -57,7 +57,7 @@ TEST(PullAhead, AnExceptionComesOutWhereItsItemWouldAndTheOthersFollow) {
           if (item == 5) throw std::logic_error("work");
           return std::to_string(item);
         },
-        weigh_nothing);
+        weightless);
     EXPECT_EQ(ahead.take(), "1");
     EXPECT_EQ(ahead.take(), "2");
     EXPECT_THROW(ahead.take(), std::runtime_error);

@@ -26,7 +26,7 @@ struct ShardsOptions {
   Decoding decoding;
 };
 
-ShardsOptions read_options(Uri& uri) {
+ShardsOptions shards_options(Uri& uri) {
   ShardsOptions options;
   if (uri.path().empty()) throw Error("shards: needs files, such as shards:/data/train-*.tar");
   options.pattern = uri.path();
@@ -64,7 +64,7 @@ std::vector<ListedPicture> list_shards(const ShardsOptions& options) {
   return listing;
 }
 
-struct Opened {
+struct OpenedItem {
   ShardItem item;
   Decoded decoded;
 };
@@ -156,7 +156,7 @@ class ShardsStream : public Stream {
     ahead_.emplace(
         options_.decoding.threads, kAheadBytes, [this] { return reader_->next(); },
         [this](ShardItem&& item) { return open(std::move(item)); },
-        [](const Opened& opened) { return weight(opened.decoded); });
+        [](const OpenedItem& opened) { return weight(opened.decoded); });
   }
 
   // With all of them gone, all that is left would be skipped, and a run would take it for the end.
@@ -170,8 +170,8 @@ class ShardsStream : public Stream {
                 ErrorKind::failure);
   }
 
-  Opened open(ShardItem item) const {
-    Opened opened;
+  OpenedItem open(ShardItem item) const {
+    OpenedItem opened;
     if (item.failure.reason.empty()) {
       opened.decoded = decode(item.bytes, options_.decoding.options);
     } else {
@@ -188,14 +188,14 @@ class ShardsStream : public Stream {
   SkipLog skips_;
   ShardPlace place_;
   std::uint64_t given_ = 0;
-  std::optional<ShardReader> reader_;                  // from place_ on, once reading has begun
-  std::optional<PullAhead<ShardItem, Opened>> ahead_;  // its threads use the members above
+  std::optional<ShardReader> reader_;                      // from place_ on, once reading has begun
+  std::optional<PullAhead<ShardItem, OpenedItem>> ahead_;  // its threads use the members above
 };
 
 }  // namespace
 
 std::unique_ptr<Stream> open_shards(Uri& uri) {
-  return std::make_unique<ShardsStream>(read_options(uri));
+  return std::make_unique<ShardsStream>(shards_options(uri));
 }
 
 }  // namespace riffle

@@ -21,7 +21,7 @@ struct UrlsOptions {
   Decoding decoding;
 };
 
-UrlsOptions read_options(Uri& uri) {
+UrlsOptions urls_options(Uri& uri) {
   constexpr double kDay = 86400;
   UrlsOptions options;
   if (uri.path().empty()) throw Error("urls: needs a file, such as urls:/data/pictures.txt");
@@ -45,7 +45,7 @@ UrlsOptions read_options(Uri& uri) {
   return options;
 }
 
-struct Opened {
+struct OpenedUrl {
   UrlEntry entry;
   Decoded decoded;
 };
@@ -130,7 +130,7 @@ class UrlsStream : public Stream {
     ahead_.emplace(
         options_.decoding.threads, kAheadBytes, [this] { return fetcher_->next(); },
         [this](Fetched&& fetched) { return open(std::move(fetched)); },
-        [](const Opened& opened) { return weight(opened.decoded); });
+        [](const OpenedUrl& opened) { return weight(opened.decoded); });
   }
 
   void leave() {
@@ -143,8 +143,8 @@ class UrlsStream : public Stream {
     fetcher_.reset();
   }
 
-  Opened open(Fetched fetched) const {
-    Opened opened;
+  OpenedUrl open(Fetched fetched) const {
+    OpenedUrl opened;
     opened.entry = std::move(fetched.entry);
     if (fetched.failure.reason.empty()) {
       opened.decoded = decode(fetched.bytes, options_.decoding.options);
@@ -167,13 +167,13 @@ class UrlsStream : public Stream {
   mutable std::mutex mutex_;     // of the two below, which stop() uses
   bool stopped_ = false;
   std::unique_ptr<UrlFetcher> fetcher_;
-  std::optional<PullAhead<Fetched, Opened>> ahead_;  // its threads use the members above
+  std::optional<PullAhead<Fetched, OpenedUrl>> ahead_;  // its threads use the members above
 };
 
 }  // namespace
 
 std::unique_ptr<Stream> open_urls(Uri& uri) {
-  return std::make_unique<UrlsStream>(read_options(uri));
+  return std::make_unique<UrlsStream>(urls_options(uri));
 }
 
 }  // namespace riffle

@@ -9,7 +9,7 @@
 namespace riffle {
 namespace {
 
-VideoInput input_of(const std::string& path) {
+VideoInput file_input(const std::string& path) {
   // With the prefix, no name is taken for an address; a play list may only name files.
   return {.address = "file:" + path, .protocols = "file", .format = "", .live = false};
 }
@@ -50,7 +50,7 @@ std::unique_ptr<VideoFile> VideoFile::open(const std::string& path,
     failure = {"empty", "no bytes"};
     return nullptr;
   }
-  auto decoder = VideoDecoder::open(input_of(path), options, failure);
+  auto decoder = VideoDecoder::open(file_input(path), options, failure);
   if (decoder == nullptr) return nullptr;
   return std::unique_ptr<VideoFile>(new VideoFile(path, options, std::move(decoder)));
 }
@@ -86,7 +86,7 @@ bool VideoFile::go_behind(const FrameMark& mark) {
     }
   }
   DecodeFailure failure;
-  auto again = VideoDecoder::open(input_of(path_), options_, failure);
+  auto again = VideoDecoder::open(file_input(path_), options_, failure);
   if (again == nullptr) return false;
   decoder_ = std::move(again);
   number_ = -1;

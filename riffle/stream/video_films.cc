@@ -18,21 +18,21 @@ constexpr char kNoTimeStamp[] = "-";
 // Each film that is open takes memory for its decoder.
 constexpr int kMaxAtOnce = 16;
 
-struct Place {
+struct FramePlace {
   std::string path;
   FrameMark frame;
 };
 
-std::string text_of(const Place& place) {
+std::string text_of(const FramePlace& place) {
   const auto& frame = place.frame;
   return cat(encode_percent(place.path), ' ', frame.number, ' ',
              frame.time_stamp ? std::to_string(*frame.time_stamp) : kNoTimeStamp, ' ', frame.sum);
 }
 
-Place place_from(const std::string& text) {
+FramePlace place_from(const std::string& text) {
   const auto parts = split(text, ' ');
   if (parts.size() != 4) throw Error(cat("'", text, "' is no place in a film"));
-  Place place;
+  FramePlace place;
   place.path = decode_percent(parts[0]);
   place.frame.number = parse_integer(parts[1], "the frame in a video position");
   if (parts[2] != kNoTimeStamp) {
@@ -181,7 +181,7 @@ void VideoFilms::go_to(const std::string& text, std::uint64_t) {
   std::optional<FrameMark> behind;
   std::size_t next = 0;
   if (!text.empty()) {
-    const Place place = place_from(text);
+    const FramePlace place = place_from(text);
     const ListedVideo film{video_rank(place.path, options_.shuffled, options_.seed), place.path};
     const auto found = std::lower_bound(films_.begin(), films_.end(), film);
     next = static_cast<std::size_t>(found - films_.begin());

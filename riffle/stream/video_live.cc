@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 9> kSchemes = {"http://", "https://", "rt
 // What a play list or a session at such an address may lead to: other addresses, never files.
 constexpr char kNetwork[] = "http,https,httpproxy,tcp,tls,udp,rtp,rtmp,rtsp,rtsps,srt,crypto,data";
 
-VideoInput input_of(const std::string& address) {
+VideoInput live_input(const std::string& address) {
   if (!address.starts_with(kCamera)) {
     return {.address = address, .protocols = kNetwork, .format = "", .live = true};
   }
@@ -58,7 +58,7 @@ bool is_live_address(const std::string& text) {
 }
 
 VideoLive::VideoLive(const VideoLiveOptions& options)
-    : input_(input_of(options.address)),
+    : input_(live_input(options.address)),
       shown_(without_password(options.address)),
       decoding_(options.decoding),
       sampling_(options.sampling),

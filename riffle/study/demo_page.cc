@@ -14,8 +14,8 @@
 namespace riffle {
 namespace {
 
-constexpr int kCell = 40;     // px of a picture on a contact sheet
-constexpr int kColumns = 16;  // of a contact sheet
+constexpr int kCell = 40;          // px of a picture on a contact sheet
+constexpr int kSheetColumns = 16;  // of a contact sheet
 
 double spread(const ModeOutcome& mode) {
   if (mode.runs.size() < 2) return std::nan("");
@@ -96,7 +96,8 @@ LineChart curve(const Comparison& comparison, const std::string& title, const st
 
 PictureFigure sheet(const std::string& title, const std::vector<Picture>& pictures,
                     const std::string& caption) {
-  return {title, encode_png(contact_sheet(pictures, kColumns, kCell)), caption, title, true, 1};
+  return {title, encode_png(contact_sheet(pictures, kSheetColumns, kCell)), caption, title, true,
+          1};
 }
 
 // Every 16th frame of the stream: two rows for each of the first clips.
@@ -105,7 +106,7 @@ PictureFigure stream_sheet(const ComparisonPlan& plan) {
   const auto stream = open_stream(mode.config.stream, mode.config.shapes);
   std::vector<Picture> pictures;
   constexpr int kEvery = 16;
-  while (pictures.size() < 4 * kColumns) {
+  while (pictures.size() < 4 * kSheetColumns) {
     auto sample = stream->next();
     if (!sample) break;
     if (sample->index % kEvery == 0) pictures.push_back(std::move(sample->picture));

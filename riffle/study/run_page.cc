@@ -51,7 +51,7 @@ std::vector<Run> read_runs(std::span<const fs::path> paths) {
 }
 
 // One chart: what it shows and how a run's value comes from its metrics.
-struct Shown {
+struct ShownCurves {
   std::string title;
   std::string label;
   std::string key;
@@ -62,8 +62,8 @@ struct Shown {
   double least = 0;  // shown when some value is larger
 };
 
-const std::vector<Shown>& shown_curves() {
-  static const std::vector<Shown> all = {
+const std::vector<ShownCurves>& shown_curves() {
+  static const std::vector<ShownCurves> all = {
       {.title = "Loss",
        .label = "loss",
        .key = "loss",
@@ -115,7 +115,7 @@ const std::vector<Shown>& shown_curves() {
   return all;
 }
 
-std::optional<Figure> figure(const Shown& shown, const std::vector<Run>& runs) {
+std::optional<Figure> figure(const ShownCurves& shown, const std::vector<Run>& runs) {
   constexpr std::size_t kSmoothWindows = 60;  // a noisy curve is a mean over so many parts of it
   LineChart chart;
   chart.title = shown.title;

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cmath>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"

@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include <torch/torch.h>
+#include <torch/cuda.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "riffle/model/objective.h"
 

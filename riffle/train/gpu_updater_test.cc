@@ -4,7 +4,8 @@
 #include <cmath>
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/cuda.h>
+#include <torch/types.h>
 
 #include "riffle/base/random.h"
 #include "riffle/train/plain_updater.h"

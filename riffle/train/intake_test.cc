@@ -6,9 +6,9 @@
 #include <mutex>
 #include <stdexcept>
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 namespace riffle {
 namespace {
@@ -17,9 +17,9 @@ std::uint8_t shade(std::uint64_t index) { return static_cast<std::uint8_t>(10 * 
 
 // Gives numbered samples, each of its own shade; waits, as a camera does, once `ready` of them were
 // given.
-class Camera : public Stream {
+class IntakeCamera : public Stream {
  public:
-  explicit Camera(std::int64_t ready) : ready_(ready) {}
+  explicit IntakeCamera(std::int64_t ready) : ready_(ready) {}
 
   std::optional<Sample> next() override {
     std::unique_lock lock(mutex_);
@@ -77,7 +77,7 @@ std::vector<StreamBatch> wait_for_arrivals(Intake& intake) {
 }
 
 TEST(Intake, HandsOverWholeBatchesOfStoredSizeWithThePositionBehindThem) {
-  Camera camera(11);
+  IntakeCamera camera(11);
   camera.end();
   Intake intake(camera, 4, 5, 2);
   for (const int batch : {0, 1}) {
@@ -95,7 +95,7 @@ TEST(Intake, HandsOverWholeBatchesOfStoredSizeWithThePositionBehindThem) {
 }
 
 TEST(Intake, ReadsNoFurtherAheadThanItMay) {
-  Camera camera(1000);
+  IntakeCamera camera(1000);
   Intake intake(camera, 4, 4, 2);
   ASSERT_TRUE(intake.take());
   // One taken, two wait, one is in the reader's hands.
@@ -106,7 +106,7 @@ TEST(Intake, ReadsNoFurtherAheadThanItMay) {
 }
 
 TEST(Intake, TakesWhatArrivedWithoutWaiting) {
-  Camera camera(0);
+  IntakeCamera camera(0);
   Intake intake(camera, 2, 4, 3);
   EXPECT_TRUE(intake.take_arrived().empty());
   EXPECT_FALSE(intake.ended());
@@ -118,7 +118,7 @@ TEST(Intake, TakesWhatArrivedWithoutWaiting) {
 }
 
 TEST(Intake, WhatTheStreamThrowsComesAfterTheBatchesBeforeIt) {
-  Camera camera(2);
+  IntakeCamera camera(2);
   Intake intake(camera, 2, 4, 3);
   EXPECT_TRUE(intake.take());
   camera.fail();
@@ -126,14 +126,14 @@ TEST(Intake, WhatTheStreamThrowsComesAfterTheBatchesBeforeIt) {
               testing::ThrowsMessage<StreamError>("the stream failed: the camera fell off"));
   EXPECT_FALSE(intake.take());
 
-  Camera other(0);
+  IntakeCamera other(0);
   other.fail();
   Intake live(other, 2, 4, 3);
   EXPECT_THROW(wait_for_arrivals(live), StreamError);
 }
 
 TEST(Intake, StopEndsTheWaitOfStreamAndLearner) {
-  Camera camera(1);
+  IntakeCamera camera(1);
   Intake intake(camera, 2, 4, 3);
   std::thread stopper([&] {
     camera.wait_until_given(1);
@@ -145,9 +145,9 @@ TEST(Intake, StopEndsTheWaitOfStreamAndLearner) {
 }
 
 TEST(Intake, EndsWithoutHavingBeenAsked) {
-  Camera camera(1);
+  IntakeCamera camera(1);
   const Intake never_started(camera, 2, 4, 3);
-  Camera waiting(1);
+  IntakeCamera waiting(1);
   Intake intake(waiting, 2, 4, 3);
   EXPECT_TRUE(intake.take_arrived().empty());
 }

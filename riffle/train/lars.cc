@@ -1,6 +1,7 @@
 #include "riffle/train/lars.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "riffle/base/text.h"
 

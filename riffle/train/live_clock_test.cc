@@ -28,7 +28,7 @@ LearnerConfig live() {
 }
 
 // Delivers what it is told to, and waits for more, as a camera does.
-class Camera : public Stream {
+class LiveCamera : public Stream {
  public:
   std::optional<Sample> next() override {
     std::unique_lock lock(mutex_);
@@ -69,7 +69,7 @@ class Camera : public Stream {
 };
 
 TEST(LiveClock, TrainsOnWhenTheStreamStallsAndTakesWhatArrives) {
-  Camera camera;
+  LiveCamera camera;
   camera.deliver(kCapacity);
   Learner learner(live(), camera);
   for (int update = 1; update <= 30; ++update) EXPECT_EQ(learner.advance()->update, update);
@@ -82,7 +82,7 @@ TEST(LiveClock, TrainsOnWhenTheStreamStallsAndTakesWhatArrives) {
 }
 
 TEST(LiveClock, EndsWithItsStream) {
-  Camera camera;
+  LiveCamera camera;
   camera.deliver(kCapacity + kBatch + 3);
   camera.end();
   Learner learner(live(), camera);
@@ -94,7 +94,7 @@ TEST(LiveClock, EndsWithItsStream) {
 TEST(LiveClock, NeedsABuffer) {
   auto config = live();
   config.buffer.policy = "none";
-  Camera camera;
+  LiveCamera camera;
   EXPECT_THROW(Learner(config, camera), Error);
 }
 
@@ -113,7 +113,7 @@ TEST(LiveClock, MemoryStaysFlatThroughStallsAndBursts) {
   using Clock = std::chrono::steady_clock;
   const char* asked = std::getenv("RIFFLE_SOAK_SECONDS");
   const double seconds = asked != nullptr ? std::atof(asked) : 4;
-  Camera camera;
+  LiveCamera camera;
   camera.deliver(kCapacity);
   Learner learner(live(), camera);
   const auto start = Clock::now();

@@ -2,7 +2,8 @@
 
 #include <unordered_set>
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "riffle/base/text.h"
 

@@ -4,7 +4,8 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/optim/sgd.h>
+#include <torch/types.h>
 
 #include "riffle/base/error.h"
 #include "riffle/model/init.h"

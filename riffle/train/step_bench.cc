@@ -6,7 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "riffle/base/random.h"
 #if RIFFLE_CUDA

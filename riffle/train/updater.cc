@@ -2,7 +2,8 @@
 
 #include <vector>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/cuda.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"

@@ -10,7 +10,7 @@
 namespace riffle {
 namespace {
 
-double difference(const Picture& a, const Picture& b) {
+double change_between(const Picture& a, const Picture& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.rgb.size(); ++i) sum += std::abs(a.rgb[i] - b.rgb[i]);
   return sum / static_cast<double>(a.rgb.size());
@@ -60,12 +60,12 @@ TEST(Clips, FramesMoveSmoothlyAndShowNoBorder) {
     EXPECT_EQ(samples[i].picture.width, 24);
     for (const auto value : samples[i].picture.rgb) ASSERT_GE(value, 100);
     if (i > 0) {
-      const double changed = difference(samples[i].picture, samples[i - 1].picture);
+      const double changed = change_between(samples[i].picture, samples[i - 1].picture);
       EXPECT_GT(changed, 0);
       EXPECT_LT(changed, 6);
       step += changed / 63;
     }
-    far += difference(samples[i].picture, samples[(i + 32) % 64].picture) / 64;
+    far += change_between(samples[i].picture, samples[(i + 32) % 64].picture) / 64;
   }
   EXPECT_GT(far, 3 * step);
 }

@@ -50,7 +50,7 @@ std::vector<int> read_groups(const std::string& text, int groups, const std::str
   return read;
 }
 
-LifelongOptions read_options(Uri& options) {
+LifelongOptions lifelong_options(Uri& options) {
   LifelongOptions read;
   read.groups = static_cast<int>(options.get_integer("groups", 4, 1, 100000));
   const auto permutation = options.get("permutation", "");
@@ -269,7 +269,7 @@ class LifelongStream : public Stream {
 }  // namespace
 
 std::unique_ptr<Stream> shape_lifelong(Uri& options, const StreamFactory& below) {
-  const LifelongOptions read = read_options(options);
+  const LifelongOptions read = lifelong_options(options);
   if (read.heldout_part && read.holdout == 0) {
     throw Error("part=heldout needs holdout=N, the number of samples kept back of each label");
   }

@@ -24,14 +24,14 @@ struct ReorderOptions {
 };
 
 // A sample of the window: held, or where to read it again.
-struct Place {
+struct ReorderedPlace {
   std::int64_t clip;
   std::optional<Sample> held;
   std::string position;
 };
 
 // Moves a sample of another clip between neighbours of one, as far as there are any.
-void part_neighbours(std::vector<std::size_t>& order, const std::vector<Place>& places) {
+void part_neighbours(std::vector<std::size_t>& order, const std::vector<ReorderedPlace>& places) {
   const auto alike = [&](std::size_t a, std::size_t b) {
     const auto clip = places[order[a]].clip;
     return clip != kNoClip && clip == places[order[b]].clip;
@@ -116,7 +116,7 @@ class ReorderStream : public Shape {
       auto sample = below().next();
       if (!sample && stopped()) return false;
       if (!sample) break;
-      bytes += sample->picture.rgb.size() + sizeof(Place);
+      bytes += sample->picture.rgb.size() + sizeof(ReorderedPlace);
       const auto clip = sample->clip;
       places_.push_back({clip, hold ? std::move(sample) : std::nullopt, std::move(position)});
     }
@@ -130,7 +130,7 @@ class ReorderStream : public Shape {
     return true;
   }
 
-  std::optional<Sample> fetch(Place& place) {
+  std::optional<Sample> fetch(ReorderedPlace& place) {
     if (place.held) return std::exchange(place.held, std::nullopt);
     if (!fetcher_) {
       auto opened = reopen_();
@@ -151,7 +151,7 @@ class ReorderStream : public Shape {
   std::int64_t window_ = 0;
   std::size_t done_ = 0;    // of the window
   bool collected_ = false;  // whether the following two are those of the window
-  std::vector<Place> places_;
+  std::vector<ReorderedPlace> places_;
   std::vector<std::size_t> order_;
   std::mutex fetcher_mutex_;
   std::unique_ptr<Stream> fetcher_;  // set once, under the mutex

@@ -1,6 +1,6 @@
 #include "riffle/buffer/most_drawn.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 namespace riffle {
 

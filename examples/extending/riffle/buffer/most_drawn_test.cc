@@ -1,7 +1,7 @@
 #include "riffle/buffer/most_drawn.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
-#include <torch/torch.h>
 
 namespace riffle {
 namespace {

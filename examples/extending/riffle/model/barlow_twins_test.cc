@@ -1,7 +1,7 @@
 #include "riffle/model/barlow_twins.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "riffle/base/random.h"
 
