@@ -19,7 +19,7 @@ if(PkgConfig_FOUND)
   pkg_check_modules(AVDEVICE IMPORTED_TARGET libavdevice)
 endif()
 set(RIFFLE_STREAM_LIBRARIES)   # what the stream room links,
-set(RIFFLE_STREAM_WITHOUT)     # the files it leaves out,
+set(RIFFLE_STREAM_WITHOUT)     # the folders and files it leaves out,
 set(RIFFLE_STREAM_DEFINITIONS) # and what its code is told
 function(riffle_stream_library FOUND DEFINITION TARGETS FILES)
   if(FOUND)
@@ -31,7 +31,7 @@ function(riffle_stream_library FOUND DEFINITION TARGETS FILES)
 endfunction()
 riffle_stream_library("${LibArchive_FOUND}" RIFFLE_ARCHIVE "LibArchive::LibArchive;nlohmann_json::nlohmann_json" "shards")
 riffle_stream_library("${CURL_FOUND}" RIFFLE_CURL CURL::libcurl "urls")
-riffle_stream_library("${FFMPEG_FOUND}" RIFFLE_FFMPEG PkgConfig::FFMPEG "video")
+riffle_stream_library("${FFMPEG_FOUND}" RIFFLE_FFMPEG PkgConfig::FFMPEG "video;testing/generated_video.cc")
 riffle_stream_library("${AVDEVICE_FOUND}" RIFFLE_AVDEVICE PkgConfig::AVDEVICE "")
 if(RIFFLE_TESTS)
   find_package(GTest REQUIRED)

@@ -3,7 +3,7 @@
 cmake_minimum_required(VERSION 3.22)
 file(GLOB_RECURSE files RELATIVE ${RIFFLE_SOURCE_DIR}
   ${RIFFLE_SOURCE_DIR}/riffle/*.cc ${RIFFLE_SOURCE_DIR}/riffle/*.cu ${RIFFLE_SOURCE_DIR}/examples/embed_in_your_program/*.cc)
-list(FILTER files EXCLUDE REGEX "_test\\.cc$")
+list(FILTER files EXCLUDE REGEX "_test\\.cc$|/testing/")
 set(headers)
 while(files)
   list(POP_FRONT files file)

@@ -1,8 +1,7 @@
-# riffle_room(NAME [TORCH] [USES room...] [LINK target...] [DEFINE name...] [WITHOUT file...])
+# riffle_room(NAME [TORCH] [USES room...] [LINK target...] [DEFINE name...] [WITHOUT path...])
 #   A room is the folder riffle/NAME with the folders in it: its *.cc (and *.cu where CUDA is there) become the library
-#   riffle_NAME, its *_test.cc the program NAME_test, each of whose suites ctest runs on its own. Files named gpu_*.cc or
-#   *_gpu.cc are for CUDA alone. WITHOUT names files to leave out:
-#   "video" stands for video*.cc, tests included.
+#   riffle_NAME, its *_test.cc and testing/*.cc the program NAME_test, each of whose suites ctest runs on its own. Files
+#   named gpu_*.cc or *_gpu.cc are for CUDA alone. WITHOUT names what to leave out, relative to the room: a folder or a file.
 # riffle_program(NAME FOLDER USES room...)
 #   A program from the *.cc of a folder, left at the top of the build folder.
 
@@ -50,14 +49,14 @@ function(riffle_room NAME)
   set(folder ${CMAKE_SOURCE_DIR}/riffle/${NAME})
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc ${folder}/*/*.cc)
   foreach(name ${ROOM_WITHOUT})
-    list(FILTER sources EXCLUDE REGEX "/${name}[^/]*$")
+    list(FILTER sources EXCLUDE REGEX "/${NAME}/${name}(/|$)")
   endforeach()
   if(NOT RIFFLE_CUDA)
     list(FILTER sources EXCLUDE REGEX "/gpu_[^/]*$|_gpu(_test)?\\.cc$")
   endif()
   set(tests ${sources})
-  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
-  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$|/testing/[^/]*$")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$|/testing/[^/]*$")
   if(RIFFLE_CUDA)
     file(GLOB kernels CONFIGURE_DEPENDS ${folder}/*.cu)
     list(APPEND sources ${kernels})

@@ -11,11 +11,13 @@
 #include <thread>
 #include <vector>
 
-#include "apps/riffle/testing_process.h"
+#include "apps/riffle/testing/process.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
+
+#include "riffle/base/testing/temp_folder.h"
 
 namespace riffle {
 namespace {
@@ -90,14 +92,8 @@ void expect_learned_the_same(const fs::path& a, const fs::path& b) {
   EXPECT_GT(first.at("pictures").size(), 0u);
 }
 
-class DurabilityTest : public testing::Test {
+class DurabilityTest : public TempFolder {
  protected:
-  DurabilityTest() {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~DurabilityTest() override { fs::remove_all(folder_); }
-
   Process train(const std::string& run, const std::vector<std::string>& more = {},
                 const std::string& stream = "synthetic:?frames=8&size=16") const {
     std::vector<std::string> arguments = {"train",
@@ -154,10 +150,6 @@ class DurabilityTest : public testing::Test {
       ASSERT_LT(seconds_since(start), kDeadline) << process.errors();
     }
   }
-
-  fs::path folder_ = fs::path(testing::TempDir()) /
-                     ("riffle_durability_" +
-                      std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
 const std::vector<std::string> kShort = {"--max-updates", "120"};

@@ -1,10 +1,11 @@
 // The program as a user meets it: exit codes, one-line complaints, JSON, files left behind.
 
+#include "apps/riffle/testing/program.h"
+
 #include <fstream>
 #include <string>
 #include <vector>
 
-#include "apps/riffle/testing_program.h"
 #include <nlohmann/json.hpp>
 
 namespace riffle {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "apps/riffle/testing_program.h"
+#include "apps/riffle/testing/program.h"
 #include <nlohmann/json.hpp>
 
 namespace riffle {

@@ -2,8 +2,8 @@
 
 #include <fstream>
 
-#include "apps/riffle/testing_process.h"
-#include "apps/riffle/testing_program.h"
+#include "apps/riffle/testing/process.h"
+#include "apps/riffle/testing/program.h"
 #include <nlohmann/json.hpp>
 
 namespace riffle {

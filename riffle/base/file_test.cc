@@ -13,24 +13,14 @@
 #include "riffle/base/error.h"
 #include "riffle/base/file_faults.h"
 #include "riffle/base/file_lock.h"
+#include "riffle/base/testing/temp_folder.h"
 
 namespace riffle {
 namespace {
 
 namespace fs = std::filesystem;
 
-class FileTest : public testing::Test {
- protected:
-  FileTest() {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~FileTest() override { fs::remove_all(folder_); }
-
-  fs::path folder_ =
-      fs::path(testing::TempDir()) /
-      ("riffle_file_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
-};
+class FileTest : public TempFolder {};
 
 TEST_F(FileTest, WhatIsWrittenIsRead) {
   write_atomically(folder_ / "new" / "file", "hello\0world");

@@ -3,21 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "riffle/base/error.h"
+#include "riffle/base/testing/temp_folder.h"
 
 namespace riffle {
 namespace {
 
 namespace fs = std::filesystem;
 
-class NewFileTest : public testing::Test {
- protected:
-  NewFileTest() { fs::remove_all(folder_); }
-  ~NewFileTest() override { fs::remove_all(folder_); }
-
-  fs::path folder_ = fs::path(testing::TempDir()) /
-                     (std::string("riffle_new_file_") +
-                      testing::UnitTest::GetInstance()->current_test_info()->name());
-};
+class NewFileTest : public TempFolder {};
 
 TEST_F(NewFileTest, AppearsWhenItIsWholeWithItsBeginningWrittenLast) {
   const fs::path path = folder_ / "deep" / "file.bin";
@@ -42,10 +35,7 @@ TEST_F(NewFileTest, LeavesTheOldFileAndNothingElseWithoutACommit) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
 }
 
-TEST_F(NewFileTest, RefusesAFolder) {
-  fs::create_directories(folder_);
-  EXPECT_THROW(NewFile{folder_}, Error);
-}
+TEST_F(NewFileTest, RefusesAFolder) { EXPECT_THROW(NewFile{folder_}, Error); }
 
 }  // namespace
 }  // namespace riffle

@@ -11,11 +11,11 @@
 #include "riffle/buffer/named_tensors.h"
 #include "riffle/buffer/nearest_index_cpu.h"
 #include "riffle/buffer/nearest_index_cuda.h"
+#include "riffle/buffer/nearest_index_limits.h"
 
 namespace riffle {
 namespace {
 
-constexpr std::int64_t kMostNeighbours = 16;
 constexpr std::int64_t kDistanceBlock = 1024;
 constexpr const char* kWeights = "weights";  // in a saved state
 
@@ -26,8 +26,8 @@ void check_config(const NearestIndexConfig& config) {
         cat("an index of ", config.slots, " slots; it needs at least 1 and fewer than 2^31"));
   }
   if (config.dim < 1) throw Error(cat("features of width ", config.dim, "; at least 1"));
-  if (config.neighbours < 1 || config.neighbours > kMostNeighbours) {
-    throw Error(cat(config.neighbours, " neighbours per row; 1 to ", kMostNeighbours));
+  if (config.neighbours < 1 || config.neighbours > kMaxNeighbours) {
+    throw Error(cat(config.neighbours, " neighbours per row; 1 to ", kMaxNeighbours));
   }
   if (config.merge && (config.merge->quarters < 0 || config.merge->quarters > 4)) {
     throw Error(cat("an exponent of ", config.merge->quarters, " quarters; 0 to 4"));

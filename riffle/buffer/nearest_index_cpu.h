@@ -8,6 +8,7 @@
 
 #include "riffle/buffer/nearest_distance.h"
 #include "riffle/buffer/nearest_index.h"
+#include "riffle/buffer/nearest_index_limits.h"
 
 namespace riffle {
 
@@ -44,8 +45,7 @@ class NearestIndexCpu : public NearestIndex {
   };
   // The candidates with the largest similarity, largest first.
   struct Best {
-    static constexpr std::int64_t kMost = 16;
-    Candidate found[kMost];
+    Candidate found[kMaxNeighbours];
     std::int64_t count = 0;
   };
 

@@ -140,7 +140,7 @@ double NearestIndexCpu::refine(std::int64_t slot, const Best& best) {
   std::vector<float> room(2 * config_.dim);
   const float* values = row(slot, room.data());
   double largest = 0.0;
-  Nearest nearest[Best::kMost];
+  Nearest nearest[kMaxNeighbours];
   for (std::int64_t e = 0; e < best.count; ++e) {
     const std::int64_t other = best.found[e].slot;
     nearest[e] = {key_of(slot, other, values, room.data() + config_.dim), other};

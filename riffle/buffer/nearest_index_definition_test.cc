@@ -13,7 +13,7 @@
 
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
-#include "riffle/buffer/testing_nearest_index.h"
+#include "riffle/buffer/testing/nearest_index.h"
 
 namespace riffle {
 namespace {

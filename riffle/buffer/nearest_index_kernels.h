@@ -9,6 +9,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include "riffle/buffer/nearest_index_limits.h"
+
 namespace riffle::nearest {
 
 enum class Stored : int { float32, float16, bfloat16 };
@@ -16,7 +18,6 @@ enum class Stored : int { float32, float16, bfloat16 };
 constexpr int kTile = 256;    // rows whose smallest value is kept as one number
 constexpr int kPart = 4096;   // columns of a product that one block of threads looks through
 constexpr int kRescans = 16;  // rows looked at again in one go
-constexpr int kMostNeighbours = 16;
 constexpr unsigned kNoKey = 0xFFFFFFFFu;
 constexpr int kUnweighted = -1;
 

@@ -232,9 +232,9 @@ __device__ int merge(const Found& found, int row, int neighbours, float* similar
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     refine_kernel(View view, const T* rows, const int* changed_rows, Found found) {
-  __shared__ float similarities[kMostNeighbours];
-  __shared__ int slots[kMostNeighbours];
-  __shared__ Entry entries[kMostNeighbours];
+  __shared__ float similarities[kMaxNeighbours];
+  __shared__ int slots[kMaxNeighbours];
+  __shared__ Entry entries[kMaxNeighbours];
   const int slot = changed_rows[blockIdx.x];
   const int k = view.neighbours;
   const int count = merge(found, blockIdx.x, k, similarities, slots);

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "riffle/base/error.h"
-#include "riffle/buffer/testing_nearest_index.h"
+#include "riffle/buffer/testing/nearest_index.h"
 
 namespace riffle {
 namespace {

@@ -6,6 +6,7 @@
 #include <torch/types.h>
 
 #include "riffle/base/error.h"
+#include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/embedding.h"
 #include "riffle/model/safetensors.h"
@@ -25,15 +26,7 @@ std::shared_ptr<Objective> tiny_model() {
   return make_objective(model, 1);
 }
 
-class FeatureFileTest : public testing::Test {
- protected:
-  FeatureFileTest() { fs::remove_all(folder_); }
-  ~FeatureFileTest() override { fs::remove_all(folder_); }
-
-  fs::path folder_ =
-      fs::path(testing::TempDir()) /
-      cat("riffle_features_", testing::UnitTest::GetInstance()->current_test_info()->name());
-};
+class FeatureFileTest : public TempFolder {};
 
 TEST_F(FeatureFileTest, RowsOfAStreamAreThoseOfItsPicturesWhateverTheBatch) {
   const auto model = tiny_model();

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "riffle/eval/testing_clusters.h"
+#include "riffle/eval/testing/clusters.h"
 
 namespace riffle {
 namespace {

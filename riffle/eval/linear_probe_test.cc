@@ -10,9 +10,10 @@
 #include <torch/types.h>
 
 #include "riffle/base/error.h"
+#include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/embedding.h"
-#include "riffle/eval/testing_clusters.h"
+#include "riffle/eval/testing/clusters.h"
 #include "riffle/model/safetensors.h"
 
 namespace riffle {
@@ -188,17 +189,13 @@ TEST(LinearRecipe, AnUnknownNameGetsTheNearest) {
 }
 
 // The recipe written a second time, in Python with autograd, from the same first weights.
-class LarsParity : public testing::Test {
+class LarsParity : public TempFolder {
  protected:
   void SetUp() override {
     if (std::string(RIFFLE_PYTHON).empty() || !std::filesystem::exists(RIFFLE_PYTHON)) {
       GTEST_SKIP() << "needs a Python with torch; none was found at configure time";
     }
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder_);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   LinearClassifier reference(const Clusters& train, std::int64_t classes,
                              const LinearRecipe& recipe) {
@@ -219,8 +216,6 @@ class LarsParity : public testing::Test {
     const std::map<std::string, at::Tensor> by_name(tensors.begin(), tensors.end());
     return {by_name.at("weight"), by_name.at("bias")};
   }
-
-  std::filesystem::path folder_;
 };
 
 TEST_F(LarsParity, WeightsAfterWholeBatchStepsAreThoseOfAnIndependentImplementation) {

@@ -12,6 +12,7 @@
 #include <torch/types.h>
 
 #include "riffle/base/random.h"
+#include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/probe.h"
 #include "riffle/model/safetensors.h"
@@ -48,7 +49,7 @@ LabelledPictures pictures(std::uint64_t seed, std::int64_t samples) {
 }
 
 // A network that has learned a little, so that its statistics and weights are no special ones.
-class ProbeReference : public testing::Test {
+class ProbeReference : public TempFolder {
  protected:
   ProbeReference() {
     LearnerConfig config;
@@ -73,10 +74,8 @@ class ProbeReference : public testing::Test {
       GTEST_SKIP() << "needs a Python with torch; none was found at configure time";
     }
   }
-  ~ProbeReference() override { std::filesystem::remove_all(folder_); }
 
   nlohmann::json theirs(const LinearRecipe& lars) {
-    std::filesystem::create_directories(folder_);
     const auto classes = class_labels(train_.labels, val_.labels);
     NamedTensors tensors = {{"train", train_.pictures},
                             {"val", val_.pictures},
@@ -100,7 +99,6 @@ class ProbeReference : public testing::Test {
   std::unique_ptr<Learner> learner_;
   LabelledPictures train_ = pictures(11, 2000);
   LabelledPictures val_ = pictures(12, 4000);
-  std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / "probe_reference";
 };
 
 TEST_F(ProbeReference, AccuraciesAgreeWithinHalfAPoint) {

@@ -4,7 +4,7 @@
 #include <torch/nn/functional/loss.h>
 #include <torch/types.h>
 
-#include "riffle/eval/testing_clusters.h"
+#include "riffle/eval/testing/clusters.h"
 
 namespace riffle {
 namespace {

@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 #include <png.h>
 
-#include "riffle/base/testing_damage.h"
+#include "riffle/base/testing/damage.h"
 #include "riffle/image/codec.h"
-#include "riffle/image/made_files.h"
+#include "riffle/image/testing/generated_files.h"
 
 namespace riffle {
 namespace {
@@ -56,14 +56,14 @@ void expect_known_outcomes(const std::map<std::string, int>& outcomes) {
 }
 
 TEST(CodecFuzz, DamagedJpegsAreDecodedOrRefused) {
-  const Picture picture = made_picture(41, 29);
-  const auto exif = made_exif(6, true);
+  const Picture picture = generated_picture(41, 29);
+  const auto exif = generated_exif(6, true);
   const std::vector<std::vector<std::byte>> originals = {
-      made_jpeg(picture, {.halved_chroma = true, .exif = exif}),
-      made_jpeg(picture, {.progressive = true, .exif = exif}),
-      made_jpeg(picture, {.colours = JpegColours::grey}),
-      made_jpeg(picture, {.colours = JpegColours::cmyk, .exif = exif}),
-      made_jpeg(picture, {.colours = JpegColours::ycck, .progressive = true})};
+      generated_jpeg(picture, {.halved_chroma = true, .exif = exif}),
+      generated_jpeg(picture, {.progressive = true, .exif = exif}),
+      generated_jpeg(picture, {.colours = JpegColours::grey}),
+      generated_jpeg(picture, {.colours = JpegColours::cmyk, .exif = exif}),
+      generated_jpeg(picture, {.colours = JpegColours::ycck, .progressive = true})};
   expect_known_outcomes(decode_damaged(originals, false));
 }
 
@@ -76,15 +76,15 @@ TEST(CodecFuzz, DamagedPngsAreDecodedOrRefused) {
       const bool wide = colour_type >= PNG_COLOR_TYPE_RGB_ALPHA;
       const bool narrow =
           colour_type == PNG_COLOR_TYPE_GRAY || colour_type == PNG_COLOR_TYPE_PALETTE;
-      originals.push_back(made_png(41, 29,
-                                   {.colour_type = colour_type,
-                                    .depth = wide     ? 16
-                                             : narrow ? 2
-                                                      : 8,
-                                    .interlaced = interlaced,
-                                    .transparent_colour = !wide,
-                                    .exif = made_exif(3, false)},
-                                   value));
+      originals.push_back(generated_png(41, 29,
+                                        {.colour_type = colour_type,
+                                         .depth = wide     ? 16
+                                                  : narrow ? 2
+                                                           : 8,
+                                         .interlaced = interlaced,
+                                         .transparent_colour = !wide,
+                                         .exif = generated_exif(3, false)},
+                                        value));
     }
   }
   expect_known_outcomes(decode_damaged(originals, true));

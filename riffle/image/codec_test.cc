@@ -9,7 +9,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/image/exif.h"
-#include "riffle/image/made_files.h"
+#include "riffle/image/testing/generated_files.h"
 
 namespace riffle {
 namespace {
@@ -52,23 +52,23 @@ double mean_distance(const Picture& a, const Picture& b) {
 }
 
 TEST(Codec, PngRoundTripIsExact) {
-  const Picture picture = made_picture(31, 17);
+  const Picture picture = generated_picture(31, 17);
   EXPECT_EQ(decode_whole(encode_png(picture)), picture);
 }
 
 TEST(Codec, JpegRoundTripIsClose) {
-  const Picture picture = made_picture(50, 34);
+  const Picture picture = generated_picture(50, 34);
   const auto decoded = decode_whole(encode_jpeg(picture, 95));
   ASSERT_TRUE(decoded);
   EXPECT_LT(mean_distance(*decoded, picture), 2.0);
 }
 
 TEST(Codec, JpegOfEveryColourSpaceBecomesRgb) {
-  const Picture picture = made_picture(40, 24);
+  const Picture picture = generated_picture(40, 24);
   for (const bool progressive : {false, true}) {
     for (const auto colours : {JpegColours::rgb, JpegColours::cmyk, JpegColours::ycck}) {
       const auto decoded =
-          decode_whole(made_jpeg(picture, {.colours = colours, .progressive = progressive}));
+          decode_whole(generated_jpeg(picture, {.colours = colours, .progressive = progressive}));
       ASSERT_TRUE(decoded);
       EXPECT_LE(distance(*decoded, picture), 30) << static_cast<int>(colours);
       EXPECT_LT(mean_distance(*decoded, picture), 2.0) << static_cast<int>(colours);
@@ -77,8 +77,8 @@ TEST(Codec, JpegOfEveryColourSpaceBecomesRgb) {
 }
 
 TEST(Codec, BlackInkDarkensACmykJpeg) {
-  Picture expected = made_picture(40, 24);
-  const auto bytes = made_jpeg(expected, {.colours = JpegColours::cmyk, .black = 128});
+  Picture expected = generated_picture(40, 24);
+  const auto bytes = generated_jpeg(expected, {.colours = JpegColours::cmyk, .black = 128});
   for (auto& sample : expected.rgb) sample = static_cast<std::uint8_t>(sample * 128 / 255);
   const auto decoded = decode_whole(bytes);
   ASSERT_TRUE(decoded);
@@ -86,8 +86,8 @@ TEST(Codec, BlackInkDarkensACmykJpeg) {
 }
 
 TEST(Codec, GreyJpegHasThreeEqualChannels) {
-  const Picture picture = made_picture(40, 24);
-  const auto decoded = decode_whole(made_jpeg(picture, {.colours = JpegColours::grey}));
+  const Picture picture = generated_picture(40, 24);
+  const auto decoded = decode_whole(generated_jpeg(picture, {.colours = JpegColours::grey}));
   ASSERT_TRUE(decoded);
   for (std::size_t i = 0; i < decoded->rgb.size(); i += 3) {
     ASSERT_EQ(decoded->rgb[i], decoded->rgb[i + 1]);
@@ -97,25 +97,25 @@ TEST(Codec, GreyJpegHasThreeEqualChannels) {
 }
 
 TEST(Codec, JpegIsTurnedByItsExifOrientation) {
-  const Picture stored = made_picture(40, 24);
+  const Picture stored = generated_picture(40, 24);
   for (int orientation = 1; orientation <= 8; ++orientation) {
-    const auto decoded =
-        decode_whole(made_jpeg(stored, {.exif = made_exif(orientation, orientation % 2 == 0)}));
+    const auto decoded = decode_whole(
+        generated_jpeg(stored, {.exif = generated_exif(orientation, orientation % 2 == 0)}));
     ASSERT_TRUE(decoded);
     EXPECT_LT(mean_distance(*decoded, turn_upright(stored, orientation)), 2.0) << orientation;
   }
 }
 
 TEST(Codec, PngIsTurnedByItsExifOrientation) {
-  const Picture stored = made_picture(9, 6);
+  const Picture stored = generated_picture(9, 6);
   const auto bytes =
-      made_png(9, 6, {.colour_type = PNG_COLOR_TYPE_RGB, .exif = made_exif(6, false)},
-               [&](int x, int y, int c) { return stored.at(x, y)[c]; });
+      generated_png(9, 6, {.colour_type = PNG_COLOR_TYPE_RGB, .exif = generated_exif(6, false)},
+                    [&](int x, int y, int c) { return stored.at(x, y)[c]; });
   EXPECT_EQ(decode_whole(bytes), turn_upright(stored, 6));
 }
 
 TEST(Codec, LargeJpegIsDecodedAtAReducedScaleNeverBelowTheShortSide) {
-  const Picture picture = made_picture(400, 300);
+  const Picture picture = generated_picture(400, 300);
   const auto bytes = encode_jpeg(picture);
   DecodeFailure failure;
   struct Case {
@@ -152,12 +152,12 @@ TEST(Codec, PngOfEveryKindBecomesEightBitRgb) {
       const auto value = [&](int x, int y, int c) {
         return static_cast<unsigned>(x * 2654 + y * 977 + c * 7919) * 31 & most;
       };
-      const auto decoded = decode_whole(made_png(kWidth, kHeight,
-                                                 {.colour_type = colour_type,
-                                                  .depth = depth,
-                                                  .interlaced = interlaced,
-                                                  .transparent_colour = transparent_colour},
-                                                 value));
+      const auto decoded = decode_whole(generated_png(kWidth, kHeight,
+                                                      {.colour_type = colour_type,
+                                                       .depth = depth,
+                                                       .interlaced = interlaced,
+                                                       .transparent_colour = transparent_colour},
+                                                      value));
       ASSERT_TRUE(decoded);
       ASSERT_EQ(decoded->width, kWidth);
       ASSERT_EQ(decoded->height, kHeight);
@@ -191,8 +191,8 @@ TEST(Codec, WhatIsNoPictureIsNamed) {
 
 TEST(Codec, EveryTruncationOfAJpegFails) {
   for (const bool progressive : {false, true}) {
-    const auto whole =
-        made_jpeg(made_picture(40, 24), {.progressive = progressive, .halved_chroma = true});
+    const auto whole = generated_jpeg(generated_picture(40, 24),
+                                      {.progressive = progressive, .halved_chroma = true});
     for (std::size_t size = 3; size + 2 < whole.size(); ++size) {
       EXPECT_EQ(failure_of(std::span(whole).first(size)).reason, "truncated") << size << " bytes";
     }
@@ -200,14 +200,14 @@ TEST(Codec, EveryTruncationOfAJpegFails) {
 }
 
 TEST(Codec, EveryTruncationOfAPngFails) {
-  const auto whole = encode_png(made_picture(40, 24));
+  const auto whole = encode_png(generated_picture(40, 24));
   for (std::size_t size = 8; size < whole.size(); ++size) {
     EXPECT_EQ(failure_of(std::span(whole).first(size)).reason, "truncated") << size << " bytes";
   }
 }
 
 TEST(Codec, PaddingBeforeTheEndOfAJpegIsHarmless) {
-  const Picture picture = made_picture(40, 24);
+  const Picture picture = generated_picture(40, 24);
   auto bytes = encode_jpeg(picture);
   bytes.insert(bytes.end() - 2, 5, std::byte{0});
   EXPECT_TRUE(decode_whole(bytes));
@@ -216,7 +216,7 @@ TEST(Codec, PaddingBeforeTheEndOfAJpegIsHarmless) {
 }
 
 TEST(Codec, DamageInsideAJpegIsCorrupt) {
-  auto bytes = encode_jpeg(made_picture(300, 200));
+  auto bytes = encode_jpeg(generated_picture(300, 200));
   // An end marker in the middle of the coded blocks, with the rest of them behind it.
   const std::size_t middle = bytes.size() * 3 / 4;
   bytes[middle] = std::byte{0xff};
@@ -225,7 +225,7 @@ TEST(Codec, DamageInsideAJpegIsCorrupt) {
 }
 
 TEST(Codec, AJpegWithEndlessScansIsGivenUp) {
-  const auto bytes = made_jpeg(made_picture(40, 24), {.scan_per_channel = true});
+  const auto bytes = generated_jpeg(generated_picture(40, 24), {.scan_per_channel = true});
   EXPECT_TRUE(decode_whole(bytes));
   // The last scan, from its marker to the end of the picture, again and again.
   const std::byte marker[] = {std::byte{0xff}, std::byte{0xda}};
@@ -239,13 +239,13 @@ TEST(Codec, AJpegWithEndlessScansIsGivenUp) {
 }
 
 TEST(Codec, DamageInsideAPngIsCorrupt) {
-  auto bytes = encode_png(made_picture(64, 64));
+  auto bytes = encode_png(generated_picture(64, 64));
   bytes[bytes.size() / 2] ^= std::byte{0x10};
   EXPECT_EQ(failure_of(bytes).reason, "corrupt");
 }
 
 TEST(Codec, MorePixelsThanAllowedAreRefused) {
-  const Picture picture = made_picture(40, 24);
+  const Picture picture = generated_picture(40, 24);
   for (const auto& bytes : {encode_png(picture), encode_jpeg(picture)}) {
     DecodeFailure failure;
     EXPECT_TRUE(decode(bytes, {.max_pixels = 960}, failure));

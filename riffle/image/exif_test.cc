@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "riffle/base/random.h"
-#include "riffle/image/made_files.h"
+#include "riffle/image/testing/generated_files.h"
 
 namespace riffle {
 namespace {
@@ -38,7 +38,7 @@ Picture stored_as(const Picture& seen, const Layout& layout) {
 }
 
 TEST(Exif, EveryOrientationIsTurnedUpright) {
-  const Picture seen = made_picture(7, 5);
+  const Picture seen = generated_picture(7, 5);
   for (int orientation = 1; orientation <= 8; ++orientation) {
     EXPECT_EQ(seen, turn_upright(stored_as(seen, kLayouts[orientation - 1]), orientation))
         << "orientation " << orientation;
@@ -47,18 +47,18 @@ TEST(Exif, EveryOrientationIsTurnedUpright) {
 
 TEST(Exif, OrientationIsReadInBothByteOrders) {
   for (int orientation = 1; orientation <= 8; ++orientation) {
-    EXPECT_EQ(exif_orientation(made_exif(orientation, true)), orientation);
-    EXPECT_EQ(exif_orientation(made_exif(orientation, false)), orientation);
+    EXPECT_EQ(exif_orientation(generated_exif(orientation, true)), orientation);
+    EXPECT_EQ(exif_orientation(generated_exif(orientation, false)), orientation);
   }
 }
 
 TEST(Exif, OrientationOutsideTheStandardCountsAsUpright) {
-  EXPECT_EQ(exif_orientation(made_exif(0, true)), 1);
-  EXPECT_EQ(exif_orientation(made_exif(9, false)), 1);
+  EXPECT_EQ(exif_orientation(generated_exif(0, true)), 1);
+  EXPECT_EQ(exif_orientation(generated_exif(9, false)), 1);
 }
 
 TEST(Exif, EveryTruncationCountsAsUprightOrIsReadBeforeTheCut) {
-  const auto whole = made_exif(6, true);
+  const auto whole = generated_exif(6, true);
   for (std::size_t size = 0; size < whole.size(); ++size) {
     // A copy of its own, so that a sanitizer sees the first byte read beyond it.
     const std::vector<std::byte> part(whole.begin(),
@@ -71,7 +71,7 @@ TEST(Exif, EveryTruncationCountsAsUprightOrIsReadBeforeTheCut) {
 TEST(Exif, RandomDamageNeverReadsOutside) {
   for (std::uint64_t i = 0; i < 20000; ++i) {
     Random random(1, Purpose("exif damage"), i);
-    auto block = made_exif(6, random.chance(0.5f));
+    auto block = generated_exif(6, random.chance(0.5f));
     for (int k = 0; k < 3; ++k) {
       block[random.below(block.size())] = static_cast<std::byte>(random.below(256));
     }

@@ -13,6 +13,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
 #include "riffle/base/random.h"
+#include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 #include "riffle/model/encoder_weights.h"
 #include "riffle/model/onnx.h"
@@ -67,18 +68,7 @@ torch::Tensor pictures() {
   return values;
 }
 
-class ExportTest : public testing::Test {
- protected:
-  ExportTest() {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~ExportTest() override { fs::remove_all(folder_); }
-
-  fs::path folder_ =
-      fs::path(testing::TempDir()) /
-      cat("riffle_export_", testing::UnitTest::GetInstance()->current_test_info()->name());
-};
+class ExportTest : public TempFolder {};
 
 TEST_F(ExportTest, TorchAndOnnxRuntimeGiveTheSameFeatures) {
   if (std::string(RIFFLE_PYTHON).empty()) GTEST_SKIP() << "needs a Python (scripts/setup)";

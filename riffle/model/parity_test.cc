@@ -10,6 +10,7 @@
 #include <torch/utils.h>
 
 #include "riffle/base/random.h"
+#include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 #include "riffle/model/objective.h"
 #include "riffle/model/safetensors.h"
@@ -66,16 +67,13 @@ void wake_residuals(torch::nn::Module& module) {
   }
 }
 
-class Parity : public testing::TestWithParam<ParityCase> {
+class Parity : public TempFolder, public testing::WithParamInterface<ParityCase> {
  protected:
   void SetUp() override {
     if (std::string(RIFFLE_PYTHON).empty() || !std::filesystem::exists(RIFFLE_PYTHON)) {
       GTEST_SKIP() << "needs a Python with torch; none was found at configure time";
     }
-    folder_ = std::filesystem::path(testing::TempDir()) / cat("riffle_parity_", GetParam().name);
-    std::filesystem::create_directories(folder_);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::map<std::string, torch::Tensor> reference(const NamedTensors& input) {
     const auto in = folder_ / "in.safetensors";
@@ -89,8 +87,6 @@ class Parity : public testing::TestWithParam<ParityCase> {
     const Safetensors file = read_safetensors(out);
     return {file.tensors.begin(), file.tensors.end()};
   }
-
-  std::filesystem::path folder_;
 };
 
 void expect_close(const std::string& name, const torch::Tensor& ours, const torch::Tensor& theirs) {

@@ -13,6 +13,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
+#include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 
 namespace riffle {
@@ -22,14 +23,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-class SafetensorsFile : public testing::Test {
+class SafetensorsFile : public TempFolder {
  protected:
-  SafetensorsFile()
-      : path_(std::filesystem::path(testing::TempDir()) /
-              cat("riffle_", testing::UnitTest::GetInstance()->current_test_info()->name(),
-                  ".safetensors")) {}
-  ~SafetensorsFile() override { std::filesystem::remove(path_); }
-
   // A file with this header and so many bytes of values.
   void write_raw(const std::string& header, std::size_t values) {
     std::string content(8, '\0');
@@ -43,7 +38,7 @@ class SafetensorsFile : public testing::Test {
                 ThrowsMessage<Error>(AllOf(HasSubstr(path_.string()), HasSubstr(because))));
   }
 
-  std::filesystem::path path_;
+  const std::filesystem::path path_ = folder_ / "test.safetensors";
 };
 
 TEST_F(SafetensorsFile, EveryTypeShapeAndTheMetadataComeBack) {

@@ -10,7 +10,7 @@
 #include "riffle/report/line_chart.h"
 #include "riffle/report/markup.h"
 #include "riffle/report/style.h"
-#include "riffle/report/well_formed.h"
+#include "riffle/report/testing/markup_check.h"
 
 namespace riffle {
 namespace {

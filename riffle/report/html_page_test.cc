@@ -8,7 +8,7 @@
 
 #include "riffle/image/codec.h"
 #include "riffle/report/line_chart.h"
-#include "riffle/report/well_formed.h"
+#include "riffle/report/testing/markup_check.h"
 
 namespace riffle {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
+#include "riffle/base/testing/temp_folder.h"
 #include "riffle/run/run_folder.h"
 
 namespace riffle {
@@ -15,11 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-class ConfigTest : public testing::Test {
+class ConfigTest : public TempFolder {
  protected:
-  ConfigTest() { fs::remove_all(folder_); }
-  ~ConfigTest() override { fs::remove_all(folder_); }
-
   fs::path yaml(const std::string& text) {
     write_atomically(folder_ / "config.yaml", text);
     return folder_ / "config.yaml";
@@ -34,10 +32,6 @@ class ConfigTest : public testing::Test {
     }
     return "accepted";
   }
-
-  fs::path folder_ = fs::path(testing::TempDir()) /
-                     ("riffle_config_" +
-                      std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
 TEST_F(ConfigTest, AssignmentsWinOverFilesAndFilesOverDefaults) {

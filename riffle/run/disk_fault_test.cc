@@ -7,7 +7,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/file_faults.h"
-#include "riffle/run/testing_runs.h"
+#include "riffle/run/testing/runs.h"
 
 namespace riffle {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "riffle/base/checksum.h"
 #include "riffle/base/error.h"
-#include "riffle/run/testing_runs.h"
+#include "riffle/run/testing/runs.h"
 
 namespace riffle {
 namespace {

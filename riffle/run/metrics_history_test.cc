@@ -6,14 +6,16 @@
 #include <gtest/gtest.h>
 
 #include "riffle/base/file.h"
+#include "riffle/base/testing/temp_folder.h"
 #include "riffle/run/metrics.h"
 
 namespace riffle {
 namespace {
 
-TEST(MetricsHistory, GivesBackWhatMetricsFileWroteKeyByKey) {
-  const auto path = std::filesystem::path(testing::TempDir()) / "riffle_history.jsonl";
-  std::filesystem::remove(path);
+class MetricsHistoryTest : public TempFolder {};
+
+TEST_F(MetricsHistoryTest, GivesBackWhatMetricsFileWroteKeyByKey) {
+  const auto path = folder_ / "metrics.jsonl";
   EXPECT_TRUE(read_metrics(path).curves.empty()) << "there is no file yet";
   {
     MetricsFile file(path, {});
@@ -31,7 +33,6 @@ TEST(MetricsHistory, GivesBackWhatMetricsFileWroteKeyByKey) {
   EXPECT_THAT(history.find("nearest_0%")->updates, testing::ElementsAre(21));
   EXPECT_EQ(history.find("absent"), nullptr);
   EXPECT_TRUE(std::isnan(history.last("absent")));
-  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/file_faults.h"
+#include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 
 namespace riffle {
@@ -16,14 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class MetricsTest : public testing::Test {
+class MetricsTest : public TempFolder {
  protected:
-  MetricsTest() {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~MetricsTest() override { fs::remove_all(folder_); }
-
   std::vector<std::int64_t> updates() const {
     std::vector<std::int64_t> found;
     for (const auto& line : split(read_text(path_), '\n')) {
@@ -32,9 +27,6 @@ class MetricsTest : public testing::Test {
     return found;
   }
 
-  fs::path folder_ = fs::path(testing::TempDir()) /
-                     ("riffle_metrics_" +
-                      std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
   fs::path path_ = folder_ / "metrics.jsonl";
 };
 

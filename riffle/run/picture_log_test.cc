@@ -10,6 +10,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/file_faults.h"
 #include "riffle/base/random.h"
+#include "riffle/base/testing/temp_folder.h"
 
 namespace riffle {
 namespace {
@@ -21,11 +22,8 @@ using testing::UnorderedElementsAre;
 constexpr std::int64_t kSlots = 32;
 constexpr std::int64_t kBytes = 100;
 
-class PictureLogTest : public testing::Test {
+class PictureLogTest : public TempFolder {
  protected:
-  PictureLogTest() { fs::remove_all(folder_); }
-  ~PictureLogTest() override { fs::remove_all(folder_); }
-
   PictureLog open() const { return {folder_, slots_, kBytes}; }
 
   // The picture of a sample tells its arrival number.
@@ -68,9 +66,6 @@ class PictureLogTest : public testing::Test {
     return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
   }
 
-  fs::path folder_ =
-      fs::path(testing::TempDir()) /
-      ("riffle_log_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
   std::int64_t slots_ = kSlots;
   std::map<Slot, std::uint64_t> held_;
 };

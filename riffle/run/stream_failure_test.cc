@@ -12,7 +12,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/file_faults.h"
 #include "riffle/image/codec.h"
-#include "riffle/run/testing_runs.h"
+#include "riffle/run/testing/runs.h"
 #include "riffle/stream/uri.h"
 
 namespace riffle {

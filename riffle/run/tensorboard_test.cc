@@ -11,6 +11,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/file_faults.h"
+#include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 
 namespace riffle {
@@ -20,15 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr int kPackageMissing = 77;  // an exit code of the script
 
-class EventFileTest : public testing::Test {
- protected:
-  EventFileTest() { fs::remove_all(folder_); }
-  ~EventFileTest() override { fs::remove_all(folder_); }
-
-  fs::path folder_ =
-      fs::path(testing::TempDir()) /
-      cat("riffle_events_", testing::UnitTest::GetInstance()->current_test_info()->name());
-};
+class EventFileTest : public TempFolder {};
 
 TEST(Crc32c, IsThatOfTheStandardsExamples) {
   EXPECT_EQ(crc32c("123456789"), 0xE3069283u);

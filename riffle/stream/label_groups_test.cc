@@ -4,16 +4,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
+#include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 
 namespace riffle {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
@@ -38,13 +37,15 @@ TEST(LabelGroups, RefuseTooFewLabelsAndDoubles) {
   EXPECT_THAT([] { LabelGroups({"a", "b", "a"}, 2); }, ThrowsMessage<Error>(HasSubstr("'a'")));
 }
 
-TEST(LabelGroups, AreReadFromAListOrTheFirstColumnOfATable) {
-  const auto path = fs::temp_directory_path() / cat("riffle-label-list-test-", ::getpid());
+class LabelList : public TempFolder {};
+
+TEST_F(LabelList, IsReadFromAListOrTheFirstColumnOfATable) {
+  const auto path = folder_ / "labels.txt";
   write_atomically(path, "cat\tfelis\r\n\nbig dog\nbird\t\n");
   EXPECT_THAT(read_label_list(path), ElementsAre("cat", "big dog", "bird"));
   write_atomically(path, "\n\n");
   EXPECT_THAT([&] { read_label_list(path); }, ThrowsMessage<Error>(HasSubstr(path.string())));
-  fs::remove(path);
+  std::filesystem::remove(path);
   EXPECT_THROW(read_label_list(path), Error);
 }
 

@@ -4,14 +4,14 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
-#include "riffle/stream/folder.h"
+#include "riffle/stream/folder/folder.h"
 #include "riffle/stream/shapes/shape.h"
-#include "riffle/stream/shards.h"
-#include "riffle/stream/synthetic.h"
+#include "riffle/stream/shards/shards.h"
+#include "riffle/stream/synthetic/synthetic.h"
 #include "riffle/stream/uri.h"
-#include "riffle/stream/urls.h"
+#include "riffle/stream/urls/urls.h"
 #ifdef RIFFLE_FFMPEG
-#include "riffle/stream/video.h"
+#include "riffle/stream/video/video.h"
 #endif
 
 namespace riffle {

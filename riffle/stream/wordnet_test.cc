@@ -4,16 +4,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
+#include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 
 namespace riffle {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -32,17 +31,11 @@ const std::string kSmall =
     "00000006 03 n 01 six 0 001 @i 00000003 n 0000 | six\n"
     "00000007 03 n 01 seven 0 000 | out of reach\n";
 
-class WordNet : public testing::Test {
+class WordNet : public TempFolder {
  protected:
-  WordNet()
-      : path_(fs::temp_directory_path() / cat("riffle-wordnet-test-", ::getpid(), "-", name())) {
-    write_atomically(path_, kSmall);
-  }
-  ~WordNet() override { fs::remove(path_); }
-  static std::string name() {
-    return testing::UnitTest::GetInstance()->current_test_info()->name();
-  }
-  fs::path path_;
+  WordNet() { write_atomically(path_, kSmall); }
+
+  const std::filesystem::path path_ = folder_ / "data.noun";
 };
 
 TEST_F(WordNet, OrdersLabelsByADepthFirstWalk) {
@@ -79,7 +72,8 @@ TEST_F(WordNet, RefusesAFileThatIsMissingOrDamaged) {
 }
 
 TEST(WordNetOfDebian, PutsAnimalsTogetherAndFoodTogether) {
-  if (!fs::exists(kWordNetNouns)) GTEST_SKIP() << "no " << kWordNetNouns << ": wordnet-base";
+  if (!std::filesystem::exists(kWordNetNouns))
+    GTEST_SKIP() << "no " << kWordNetNouns << ": wordnet-base";
   // pizza, goldfish, bee, lemon, tabby, Chihuahua. Pets come before all other animals.
   EXPECT_THAT(
       wordnet_order({"n07873807", "n01443537", "n02206856", "n07749582", "n02123045", "n02085620"}),

@@ -5,7 +5,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/study/study_choice.h"
-#include "riffle/study/testing_studies.h"
+#include "riffle/study/testing/studies.h"
 
 namespace riffle {
 namespace {

@@ -6,13 +6,13 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
-#include "riffle/report/well_formed.h"
+#include "riffle/report/testing/markup_check.h"
 #include "riffle/run/training.h"
 #include "riffle/study/study_estimate.h"
 #include "riffle/study/study_page.h"
 #include "riffle/study/study_probe.h"
 #include "riffle/study/study_tables.h"
-#include "riffle/study/testing_studies.h"
+#include "riffle/study/testing/studies.h"
 
 namespace riffle {
 namespace {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "riffle/base/error.h"
-#include "riffle/train/testing_learner.h"
+#include "riffle/train/testing/learner.h"
 
 namespace riffle {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "riffle/stream/shapes/made_stream.h"
+#include "riffle/stream/testing/generated_stream.h"
 
 namespace riffle {
 namespace {
@@ -18,11 +18,12 @@ double change_between(const Picture& a, const Picture& b) {
 
 // One still: a slope of light, nowhere dark.
 StreamFactory slope(int width, int height) {
-  class Slope : public MadeStream {
+  class Slope : public GeneratedStream {
    public:
-    Slope(int width, int height) : MadeStream({.samples = 5, .width = width, .height = height}) {}
+    Slope(int width, int height)
+        : GeneratedStream({.samples = 5, .width = width, .height = height}) {}
     std::optional<Sample> next() override {
-      auto sample = MadeStream::next();
+      auto sample = GeneratedStream::next();
       if (!sample) return sample;
       auto& picture = sample->picture;
       for (int y = 0; y < picture.height; ++y) {
@@ -39,7 +40,7 @@ StreamFactory slope(int width, int height) {
 }
 
 TEST(Clips, AStillBecomesAClipOfSoManyFrames) {
-  const auto source = made({.samples = 4, .labels = 3, .width = 30, .height = 20});
+  const auto source = generated({.samples = 4, .labels = 3, .width = 30, .height = 20});
   const auto stills = take(*source());
   const auto samples = take(*open_shapes(source, "clips:length=6"));
   ASSERT_EQ(samples.size(), 24u);
@@ -82,7 +83,7 @@ TEST(Clips, ThePathIsAFunctionOfTheSeedAndTheClip) {
 }
 
 TEST(Clips, OfAVideoTheFirstFramesOfEachClipAreKept) {
-  const auto source = made({.samples = 23, .clip_length = 10});
+  const auto source = generated({.samples = 23, .clip_length = 10});
   const auto frames = take(*source());
   const auto samples = take(*open_shapes(source, "clips:length=4"));
   ASSERT_EQ(samples.size(), 4u + 4 + 3);
@@ -98,7 +99,7 @@ TEST(Clips, OfAVideoTheFirstFramesOfEachClipAreKept) {
 TEST(Clips, AVideoThatComesAgainIsAClipOfItsOwn) {
   // All of the first is one clip, whose number is the same in every pass.
   for (const std::int64_t clip_length : {10, 5}) {
-    const auto source = made({.samples = 10, .clip_length = clip_length});
+    const auto source = generated({.samples = 10, .clip_length = clip_length});
     const auto samples = take(*open_shapes(source, "loop:times=3,clips:length=4"));
     const auto clips = static_cast<std::size_t>(3 * 10 / clip_length);
     ASSERT_EQ(samples.size(), 4 * clips);
@@ -108,8 +109,8 @@ TEST(Clips, AVideoThatComesAgainIsAClipOfItsOwn) {
     }
   }
   // A shorter one does not go on in the next pass.
-  const auto samples =
-      take(*open_shapes(made({.samples = 3, .clip_length = 3}), "loop:times=4,clips:length=5"));
+  const auto samples = take(
+      *open_shapes(generated({.samples = 3, .clip_length = 3}), "loop:times=4,clips:length=5"));
   ASSERT_EQ(samples.size(), 12u);
   for (std::size_t i = 0; i < 12; ++i) {
     EXPECT_EQ(samples[i].clip, static_cast<std::int64_t>(i / 3));
@@ -118,7 +119,7 @@ TEST(Clips, AVideoThatComesAgainIsAClipOfItsOwn) {
 
 TEST(Clips, StillsAndVideosMayCome) {
   const auto samples = take(*open_shapes(
-      made({.samples = 30}), "mix:synthetic:?size=8&frames=3&samples=30,clips:length=2"));
+      generated({.samples = 30}), "mix:synthetic:?size=8&frames=3&samples=30,clips:length=2"));
   std::map<std::int64_t, std::set<bool>> kinds;
   for (const auto& sample : samples) kinds[sample.clip].insert(sample.key.starts_with("item"));
   for (const auto& [clip, kind] : kinds) EXPECT_EQ(kind.size(), 1u) << clip;
@@ -126,7 +127,7 @@ TEST(Clips, StillsAndVideosMayCome) {
 }
 
 TEST(Clips, ThePositionInsideAClipIsShort) {
-  const auto stream = open_shapes(made({.samples = 30}), "clips:length=50");
+  const auto stream = open_shapes(generated({.samples = 30}), "clips:length=50");
   take(*stream, 75);
   EXPECT_EQ(stream->position(), "clips 75 2 25 0 0 1%201%20%25");
 }

@@ -5,43 +5,36 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "riffle/base/file.h"
 #include "riffle/base/log.h"
-#include "riffle/stream/shapes/made_stream.h"
+#include "riffle/base/testing/temp_folder.h"
+#include "riffle/stream/testing/generated_stream.h"
 
 namespace riffle {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::Each;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 // Labels a to h; the list has them in the order h to a, so group 1 of 4 is h and g.
-class Lifelong : public testing::Test {
+class Lifelong : public TempFolder {
  protected:
-  Lifelong()
-      : list_(fs::temp_directory_path() /
-              cat("riffle-lifelong-test-", ::getpid(), "-",
-                  testing::UnitTest::GetInstance()->current_test_info()->name())) {
+  Lifelong() {
     write_atomically(list_, "h\ng\nf\ne\nd\nc\nb\na\n");
     set_log_level(LogLevel::quiet);
   }
-  ~Lifelong() override {
-    fs::remove(list_);
-    set_log_level(LogLevel::info);
-  }
+  ~Lifelong() override { set_log_level(LogLevel::info); }
 
   std::unique_ptr<Stream> open(const std::string& options = "") const {
     return open_shapes(source_, cat("lifelong:list=", list_.string(), ",", options));
   }
   static int group(const Sample& sample) { return ('h' - sample.label[0]) / 2 + 1; }
 
-  fs::path list_;
-  StreamFactory source_ = made({.samples = 3000, .labels = 8, .broken_every = 9});
+  const std::filesystem::path list_ = folder_ / "labels.txt";
+  StreamFactory source_ = generated({.samples = 3000, .labels = 8, .broken_every = 9});
 };
 
 std::int64_t number(const Sample& sample) { return parse_integer(sample.key.substr(5), "item"); }
@@ -71,7 +64,7 @@ TEST_F(Lifelong, GroupsComeInTheOrderOfThePermutation) {
 }
 
 TEST_F(Lifelong, NeighbouringGroupsFadeIntoOneAnotherLinearly) {
-  source_ = made({.samples = 40000, .labels = 8, .width = 1, .height = 1});
+  source_ = generated({.samples = 40000, .labels = 8, .width = 1, .height = 1});
   const auto samples = take(*open());
   EXPECT_EQ(samples.size(), 40000u);
   std::vector<std::size_t> first_of(5, samples.size()), last_of(5), count(5);
@@ -149,7 +142,7 @@ TEST_F(Lifelong, OnlySomeGroupsAreALabelledSetInTheOrderBelow) {
 }
 
 TEST_F(Lifelong, GroupsMayBeEmptyOfSamplesWhenTheListHasMore) {
-  source_ = made({.samples = 300, .labels = 2});  // a and b, the last group
+  source_ = generated({.samples = 300, .labels = 2});  // a and b, the last group
   EXPECT_EQ(take(*open()).size(), 300u);
   EXPECT_TRUE(take(*open("only=1")).empty());
 }
@@ -167,9 +160,9 @@ TEST_F(Lifelong, RefusesWhatCannotBe) {
   refused("overlap=0.6", "overlap");
   refused("part=heldout", "holdout");
   refused("grups=2", "did you mean 'groups'?");
-  source_ = made({.samples = 50});
+  source_ = generated({.samples = 50});
   refused("", "none of 50 samples has one");
-  source_ = made({.samples = 500, .labels = 9});
+  source_ = generated({.samples = 500, .labels = 9});
   refused("", "'i' is not in the list");
   EXPECT_THAT([&] { open_shapes(source_, "lifelong"); },
               ThrowsMessage<Error>(AllOf(HasSubstr("'a' is no WordNet id"), HasSubstr("list="))));

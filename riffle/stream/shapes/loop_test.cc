@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "riffle/stream/shapes/made_stream.h"
+#include "riffle/stream/testing/generated_stream.h"
 
 namespace riffle {
 namespace {
 
 TEST(Loop, PlaysTheStreamSoManyTimes) {
-  const auto source = made({.samples = 10, .clip_length = 4, .broken_every = 5});
+  const auto source = generated({.samples = 10, .clip_length = 4, .broken_every = 5});
   const auto once = take(*source());
   const auto stream = open_shapes(source, "loop:times=3");
   const auto samples = take(*stream);
@@ -22,16 +22,16 @@ TEST(Loop, PlaysTheStreamSoManyTimes) {
 }
 
 TEST(Loop, GoesOnForEverUnlessToldOtherwise) {
-  EXPECT_EQ(take(*open_shapes(made({.samples = 3}), "loop"), 1000).size(), 1000u);
+  EXPECT_EQ(take(*open_shapes(generated({.samples = 3}), "loop"), 1000).size(), 1000u);
 }
 
 TEST(Loop, OfNothingEnds) {
-  EXPECT_TRUE(take(*open_shapes(made({.samples = 0}), "loop")).empty());
-  EXPECT_TRUE(take(*open_shapes(made({.samples = 0}), "loop:times=5")).empty());
+  EXPECT_TRUE(take(*open_shapes(generated({.samples = 0}), "loop")).empty());
+  EXPECT_TRUE(take(*open_shapes(generated({.samples = 0}), "loop:times=5")).empty());
 }
 
 TEST(Loop, AStopIsNoEnd) {
-  const auto stream = open_shapes(made({.samples = 5, .waits = true}), "loop");
+  const auto stream = open_shapes(generated({.samples = 5, .waits = true}), "loop");
   take(*stream, 5);
   const auto position = stream->position();
   stream->stop();

@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "riffle/stream/made_folder.h"
-#include "riffle/stream/shapes/made_stream.h"
+#include "riffle/stream/testing/generated_stream.h"
+#include "riffle/stream/testing/picture_folder.h"
 
 namespace riffle {
 namespace {
@@ -38,16 +38,14 @@ const std::vector<std::string> kShapes = {
     "mix:synthetic:?size=8,loop:times=2,mix:synthetic:?size=8&seed=4,share=0.1,subsample:every=2",
 };
 
-class Positions : public MadeFolder {
+class Positions : public PictureFolder {
  protected:
-  void SetUp() override {
-    MadeFolder::SetUp();
-    put_text("list.txt", "c\na\nb\nd\n");
-  }
+  void SetUp() override { put_text("list.txt", "c\na\nb\nd\n"); }
 
   std::string with_list(std::string shapes) const {
     const auto at = shapes.find("LIST");
-    return at == std::string::npos ? shapes : shapes.replace(at, 4, (root_ / "list.txt").string());
+    return at == std::string::npos ? shapes
+                                   : shapes.replace(at, 4, (folder_ / "list.txt").string());
   }
 
   // A second stream goes to the place of the first from anywhere else, and both give the same.
@@ -80,22 +78,22 @@ class Positions : public MadeFolder {
 };
 
 TEST_F(Positions, OfStillsAreExact) {
-  const auto source = made({.samples = 80, .labels = 4, .broken_every = 6});
+  const auto source = generated({.samples = 80, .labels = 4, .broken_every = 6});
   for (const auto& shapes : kShapes) expect_exact(source, source, shapes, 12);
 }
 
 TEST_F(Positions, OfVideosAreExact) {
-  const auto source = made({.samples = 130,
-                            .clip_length = 9,
-                            .first_clip = std::numeric_limits<std::int64_t>::max() - 20,
-                            .labels = 4,
-                            .broken_every = 11});
+  const auto source = generated({.samples = 130,
+                                 .clip_length = 9,
+                                 .first_clip = std::numeric_limits<std::int64_t>::max() - 20,
+                                 .labels = 4,
+                                 .broken_every = 11});
   for (const auto& shapes : kShapes) expect_exact(source, source, shapes, 12);
 }
 
 TEST_F(Positions, OfASingleVideoOverAndOverAreExact) {
-  const auto source =
-      made({.samples = 30, .clip_length = 30, .first_clip = 7, .labels = 4, .broken_every = 11});
+  const auto source = generated(
+      {.samples = 30, .clip_length = 30, .first_clip = 7, .labels = 4, .broken_every = 11});
   for (const auto& shapes : kShapes) expect_exact(source, source, shapes, 12);
 }
 
@@ -106,7 +104,7 @@ TEST_F(Positions, OfAFolderAreExactAndDoNotDependOnThreads) {
     put_bytes(cat("pictures/", "abcd"[i % 4], "/", i, " %.png"), bytes);
   }
   const auto folder = [&](int threads) -> StreamFactory {
-    return [uri = cat("folder:", (root_ / "pictures").string(),
+    return [uri = cat("folder:", (folder_ / "pictures").string(),
                       "?order=shuffle&threads=", threads)] { return open_stream(uri); };
   };
   for (const auto& shapes : kShapes) expect_exact(folder(0), folder(3), shapes, 3);
@@ -116,7 +114,7 @@ TEST_F(Positions, CountsOfWhatIsSkippedNeverFall) {
   for (const auto& shapes : kShapes) {
     SCOPED_TRACE(shapes);
     const auto stream =
-        open_shapes(made({.samples = 60, .labels = 4, .broken_every = 5}), with_list(shapes));
+        open_shapes(generated({.samples = 60, .labels = 4, .broken_every = 5}), with_list(shapes));
     const auto start = stream->position();
     std::int64_t before = 0;
     for (int round = 0; round < 3; ++round) {
@@ -135,7 +133,7 @@ TEST_F(Positions, CountsOfWhatIsSkippedNeverFall) {
 }
 
 TEST_F(Positions, ATextThatIsNoPositionIsRefused) {
-  const auto source = made({.samples = 80, .labels = 4});
+  const auto source = generated({.samples = 80, .labels = 4});
   for (const auto& shapes : kShapes) {
     const auto stream = open_shapes(source, with_list(shapes));
     for (int i = 0; i < 10; ++i) stream->next();
@@ -148,7 +146,7 @@ TEST_F(Positions, ATextThatIsNoPositionIsRefused) {
 }
 
 TEST_F(Positions, SurviveAStopInTheMiddleOfAWait) {
-  const auto source = made({.samples = 10, .waits = true});
+  const auto source = generated({.samples = 10, .waits = true});
   for (const std::string shapes :
        {"clips:length=3", "limit:samples=99", "subsample:every=3", "loop", "loop:times=2",
         "throttle:rate=1e8", "mix:synthetic:?size=8&samples=3,share=0.9"}) {
@@ -157,9 +155,9 @@ TEST_F(Positions, SurviveAStopInTheMiddleOfAWait) {
     const auto before = take(*stream);
     const auto position = stream->position();
     // The stream has grown when it is opened again.
-    const auto grown = open_shapes(made({.samples = 40}), shapes);
+    const auto grown = open_shapes(generated({.samples = 40}), shapes);
     std::vector<Sample> whole;
-    const auto uninterrupted = open_shapes(made({.samples = 40}), shapes);
+    const auto uninterrupted = open_shapes(generated({.samples = 40}), shapes);
     whole = take(*uninterrupted, 60);
     if (shapes.starts_with("throttle")) {
       EXPECT_TRUE(before.empty());

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "riffle/base/log.h"
-#include "riffle/stream/shapes/made_stream.h"
+#include "riffle/stream/testing/generated_stream.h"
 
 namespace riffle {
 namespace {
@@ -31,7 +31,7 @@ std::vector<std::string> part(const std::vector<std::string>& whole, std::size_t
 }
 
 TEST_F(Reorder, ShuffleGivesEverySampleOnceWindowByWindow) {
-  const auto source = made({.samples = 250, .clip_length = 10});
+  const auto source = generated({.samples = 250, .clip_length = 10});
   const auto before = keys(take(*source()));
   const auto samples = all(source, "shuffle:window=100,seed=1");
   expect_numbered(samples);
@@ -52,7 +52,7 @@ TEST_F(Reorder, ShuffleGivesEverySampleOnceWindowByWindow) {
 }
 
 TEST_F(Reorder, TheOrderIsDrawnFromTheSeedAndTheWindow) {
-  const auto source = made({.samples = 100});
+  const auto source = generated({.samples = 100});
   EXPECT_EQ(keys(all(source, "shuffle:seed=1")), keys(all(source, "shuffle:seed=1")));
   EXPECT_NE(keys(all(source, "shuffle:seed=1")), keys(all(source, "shuffle:seed=2")));
   const auto epochs = keys(all(source, "loop:times=2,shuffle:window=100"));
@@ -62,7 +62,7 @@ TEST_F(Reorder, TheOrderIsDrawnFromTheSeedAndTheWindow) {
 
 TEST_F(Reorder, MemoryChangesNothingButTheSpeed) {
   // A picture weighs 324 bytes; a MiB holds about two thousand with their records.
-  const auto source = made({.samples = 6000, .clip_length = 10, .broken_every = 7});
+  const auto source = generated({.samples = 6000, .clip_length = 10, .broken_every = 7});
   const auto held = open_shapes(source, "clips:length=9,decorrelate");
   const auto some = open_shapes(source, "clips:length=9,decorrelate:memory=1");
   const auto none = open_shapes(source, "clips:length=9,decorrelate:memory=0");
@@ -79,7 +79,7 @@ TEST_F(Reorder, MemoryChangesNothingButTheSpeed) {
 }
 
 TEST_F(Reorder, DecorrelateKeepsNeighboursOfOneClipApart) {
-  const auto source = made({.samples = 600, .clip_length = 60});
+  const auto source = generated({.samples = 600, .clip_length = 60});
   const auto before = keys(take(*source()));
   const auto samples = all(source, "decorrelate");
   EXPECT_EQ(sorted(keys(samples)), sorted(before));
@@ -95,21 +95,21 @@ TEST_F(Reorder, DecorrelateKeepsNeighboursOfOneClipApart) {
 }
 
 TEST_F(Reorder, DecorrelateOfOneClipIsAShuffle) {
-  EXPECT_EQ(all(made({.samples = 50, .clip_length = 50}), "decorrelate").size(), 50u);
-  EXPECT_EQ(all(made({.samples = 50}), "decorrelate").size(), 50u);
-  EXPECT_TRUE(all(made({.samples = 0}), "decorrelate").empty());
+  EXPECT_EQ(all(generated({.samples = 50, .clip_length = 50}), "decorrelate").size(), 50u);
+  EXPECT_EQ(all(generated({.samples = 50}), "decorrelate").size(), 50u);
+  EXPECT_TRUE(all(generated({.samples = 0}), "decorrelate").empty());
 }
 
 TEST_F(Reorder, SaysThatItBreaksTheStreamingRule) {
   set_log_level(LogLevel::warnings);
   testing::internal::CaptureStderr();
-  open_shapes(made({}), "shuffle:window=77");
+  open_shapes(generated({}), "shuffle:window=77");
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               AllOf(HasSubstr("breaks the streaming rule"), HasSubstr("77")));
 }
 
 TEST_F(Reorder, AStopWhileTheWindowIsReadKeepsThePlace) {
-  const auto stream = open_shapes(made({.samples = 5, .waits = true}), "shuffle:window=10");
+  const auto stream = open_shapes(generated({.samples = 5, .waits = true}), "shuffle:window=10");
   const auto position = stream->position();
   auto waiting = std::async(std::launch::async, [&] { return stream->next().has_value(); });
   stream->stop();

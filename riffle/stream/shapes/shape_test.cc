@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "riffle/stream/shapes/made_stream.h"
+#include "riffle/stream/testing/generated_stream.h"
 
 namespace riffle {
 namespace {
@@ -55,7 +55,7 @@ TEST(Shapes, MixTakesAnAddressAsItStands) {
 }
 
 TEST(Shapes, TheFirstIsInnermost) {
-  const auto source = made({.samples = 10});
+  const auto source = generated({.samples = 10});
   EXPECT_EQ(take(*open_shapes(source, "limit:samples=4,loop:times=3")).size(), 12u);
   EXPECT_EQ(take(*open_shapes(source, "loop:times=3,limit:samples=4")).size(), 4u);
   EXPECT_EQ(take(*open_shapes(source, "")).size(), 10u);

@@ -3,14 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "riffle/stream/shapes/made_stream.h"
+#include "riffle/stream/testing/generated_stream.h"
 
 namespace riffle {
 namespace {
 
 std::unique_ptr<Stream> noisy(const std::string& shape) {
   Uri options = parse_shapes(shape).front();
-  return shape_noise(options, made({.samples = 8, .width = 32, .height = 32}));
+  return shape_noise(options, generated({.samples = 8, .width = 32, .height = 32}));
 }
 
 TEST(Noise, ChangesEachLevelByAboutItsAmount) {
@@ -35,9 +35,9 @@ TEST(Noise, IsAnotherInEachPictureAndWithAnotherSeed) {
 
 TEST(Noise, GoesOnFromAnyPosition) {
   const auto stream = noisy("noise:amount=9");
-  const auto course = read_course(*stream);
-  for (std::size_t at = 0; at < course.positions.size(); ++at) {
-    expect_goes_on(*stream, course, at);
+  const auto recording = record(*stream);
+  for (std::size_t at = 0; at < recording.positions.size(); ++at) {
+    expect_continues(*stream, recording, at);
   }
 }
 

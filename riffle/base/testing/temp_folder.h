@@ -1,0 +1,31 @@
+// A test fixture with a temporary folder of its own, which is removed after the test.
+#pragma once
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include <gtest/gtest.h>
+
+namespace riffle {
+
+class TempFolder : public testing::Test {
+ protected:
+  TempFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "riffle-test-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) {
+      throw std::filesystem::filesystem_error("mkdtemp", name, {errno, std::generic_category()});
+    }
+    folder_ = name;
+  }
+  ~TempFolder() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  std::filesystem::path folder_;  // empty at first
+};
+
+}  // namespace riffle

@@ -1,0 +1,71 @@
+// Pictures and their labels out of a list of tar files, undecoded, from any place on.
+//
+// Members that follow one another and share their name up to the first dot of the last part
+// ("cat/0001" of "cat/0001.jpg") belong together: each picture among them is an item, and a .cls or
+// .json gives the label of them all. What cannot be used is an item too, with the reason. A shard
+// that is broken is left at that point, and the next one follows. Used by one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "riffle/image/codec.h"
+#include "riffle/stream/shards/tar.h"
+
+namespace riffle {
+
+// Where in a list of shards something begins: so many items behind the header at `offset`. The end
+// is the beginning of the shard behind the last.
+struct ShardPlace {
+  std::size_t shard = 0;
+  std::int64_t offset = 0;
+  std::int64_t items = 0;
+};
+
+// Which ways to find a label are tried; those that are, in this order.
+struct ShardLabels {
+  bool cls = true;
+  bool json = true;
+  bool folder = true;
+  std::string json_key = "label";
+};
+
+struct ShardItem {
+  std::string member;  // empty: the shard as a whole
+  std::size_t shard = 0;
+  std::string label;
+  std::vector<std::byte> bytes;
+  DecodeFailure failure;  // no reason: there are bytes
+  ShardPlace after;       // where the following item begins
+};
+
+class ShardReader {
+ public:
+  // `shards` must outlive the reader.
+  ShardReader(const std::vector<std::string>& shards, ShardLabels labels, ShardPlace start);
+
+  // The following item, or nothing at the end.
+  std::optional<ShardItem> next();
+
+ private:
+  struct Group;
+
+  void read_group();
+  void add(const TarMember& member, Group& group);
+  void read_label(const TarMember& member, const std::string& name, Group& group);
+  void finish(Group& group, std::optional<std::int64_t> following);
+  void leave_shard();
+
+  const std::vector<std::string>& shards_;
+  const ShardLabels labels_;
+  ShardPlace place_;  // of the group to be read
+  std::optional<Tar> tar_;
+  std::optional<TarMember> member_;  // the first of that group
+  std::deque<ShardItem> ready_;
+};
+
+}  // namespace riffle

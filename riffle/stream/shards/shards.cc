@@ -1,0 +1,201 @@
+#include "riffle/stream/shards/shards.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+#include <glob.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+#include "riffle/stream/decoding.h"
+#include "riffle/stream/picture_listing.h"
+#include "riffle/stream/pull_ahead.h"
+#include "riffle/stream/shards/reader.h"
+#include "riffle/stream/skip_log.h"
+
+namespace riffle {
+namespace {
+
+struct ShardsOptions {
+  std::string pattern;
+  std::string order;
+  std::uint64_t seed = 0;
+  ShardLabels labels;
+  Decoding decoding;
+};
+
+ShardsOptions shards_options(Uri& uri) {
+  ShardsOptions options;
+  if (uri.path().empty()) throw Error("shards: needs files, such as shards:/data/train-*.tar");
+  options.pattern = uri.path();
+  options.order = uri.get_choice("order", {"name", "shuffle"});
+  const auto label = uri.get_choice("label", {"auto", "cls", "json", "dir", "none"});
+  options.labels.cls = label == "auto" || label == "cls";
+  options.labels.json = label == "auto" || label == "json";
+  options.labels.folder = label == "auto" || label == "dir";
+  options.labels.json_key = uri.get("json_key", "label");
+  options.seed = static_cast<std::uint64_t>(
+      uri.get_integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
+  options.decoding = read_decoding(uri);
+  uri.refuse_unknown();
+  return options;
+}
+
+std::vector<std::string> match(const std::string& pattern) {
+  glob_t found{};
+  const int status = ::glob(pattern.c_str(), GLOB_BRACE | GLOB_NOSORT, nullptr, &found);
+  std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  if (status != 0 || paths.empty()) throw Error(cat("no file matches shards:", pattern));
+  return paths;
+}
+
+// Sorted by (rank, path), as pictures in a folder.
+std::vector<ListedPicture> list_shards(const ShardsOptions& options) {
+  std::vector<ListedPicture> listing;
+  for (auto& path : match(options.pattern)) {
+    const auto rank = options.order == "shuffle" ? shuffled_rank(options.seed, path) : 0;
+    listing.push_back({.rank = rank, .path = std::move(path)});
+  }
+  std::sort(listing.begin(), listing.end());
+  listing.erase(std::unique(listing.begin(), listing.end()), listing.end());  // {a,a}
+  return listing;
+}
+
+struct OpenedItem {
+  ShardItem item;
+  Decoded decoded;
+};
+
+class ShardsStream : public Stream {
+ public:
+  explicit ShardsStream(ShardsOptions options)
+      : options_(std::move(options)), listing_(list_shards(options_)) {
+    for (const auto& shard : listing_) paths_.push_back(shard.path);
+  }
+
+  std::optional<Sample> next() override {
+    if (!ahead_) start();
+    while (auto opened = ahead_->take()) {
+      auto& item = opened->item;
+      if (opened->decoded.failure.reason == kUnreadableShard) require_some_shard();
+      place_ = item.after;
+      auto key = paths_[item.shard];
+      if (!item.member.empty()) key += ':' + item.member;
+      if (!opened->decoded.picture) {
+        skips_.add(key, opened->decoded.failure.reason, opened->decoded.failure.detail);
+        continue;
+      }
+      Sample sample;
+      sample.picture = std::move(*opened->decoded.picture);
+      sample.index = given_++;
+      sample.label = std::move(item.label);
+      sample.key = std::move(key);
+      return sample;
+    }
+    place_ = {paths_.size(), 0, 0};
+    if (given_ == 0) {
+      throw Error(cat("no picture in the ", paths_.size(), " files of shards:", options_.pattern,
+                      " can be used (",
+                      skips_.counts().empty() ? "there are none" : skips_.summary(), ")"));
+    }
+    return std::nullopt;
+  }
+
+  // "order given [rank path end]" behind a whole shard, "order given rank path offset items" inside
+  // one, with its path in percent code.
+  std::string position() const override {
+    const auto begin = cat(options_.order, ' ', given_);
+    const bool inside = place_.offset > 0 || place_.items > 0;
+    if (!inside && place_.shard == 0) return begin;
+    const auto& shard = listing_[inside ? place_.shard : place_.shard - 1];
+    const auto named = cat(begin, ' ', shard.rank, ' ', encode_percent(shard.path));
+    return inside ? cat(named, ' ', place_.offset, ' ', place_.items) : cat(named, " end");
+  }
+
+  void seek(const std::string& position) override {
+    const auto parts = split(position, ' ');
+    const auto refuse = [&] {
+      throw Error(cat("'", position, "' is no position in shards:", options_.pattern,
+                      "?order=", options_.order));
+    };
+    if (parts.size() < 2 || parts[0] != options_.order) refuse();
+    const auto count = [&](std::size_t i) {
+      const auto number = parse_integer(parts[i], "a number in a position in shards");
+      if (number < 0) refuse();
+      return number;
+    };
+    const auto given = count(1);
+    ShardPlace place;
+    if (parts.size() > 2) {
+      const bool behind = parts.size() == 5 && parts[4] == "end";
+      if (!behind && parts.size() != 6) refuse();
+      const ListedPicture shard{.rank = count(2), .path = decode_percent(parts[3])};
+      const auto first = std::lower_bound(listing_.begin(), listing_.end(), shard);
+      place.shard = static_cast<std::size_t>(first - listing_.begin());
+      if (!behind) {
+        place.offset = count(4);
+        place.items = count(5);
+      }
+      const bool is_there = first != listing_.end() && *first == shard;
+      if (is_there && behind) ++place.shard;
+      if (!is_there) place = {place.shard, 0, 0};
+    }
+    ahead_.reset();
+    place_ = place;
+    given_ = static_cast<std::uint64_t>(given);
+  }
+
+  std::map<std::string, std::int64_t> skipped() const override { return skips_.counts(); }
+
+ private:
+  void start() {
+    reader_.emplace(paths_, options_.labels, place_);
+    ahead_.emplace(
+        options_.decoding.threads, kAheadBytes, [this] { return reader_->next(); },
+        [this](ShardItem&& item) { return open(std::move(item)); },
+        [](const OpenedItem& opened) { return weight(opened.decoded); });
+  }
+
+  // With all of them gone, all that is left would be skipped, and a run would take it for the end.
+  void require_some_shard() const {
+    const auto is_there = [](const std::string& path) {
+      std::error_code ignored;
+      return std::filesystem::exists(path, ignored);
+    };
+    if (std::ranges::any_of(paths_, is_there)) return;
+    throw Error(cat("the ", paths_.size(), " files of shards:", options_.pattern, " are gone"),
+                ErrorKind::failure);
+  }
+
+  OpenedItem open(ShardItem item) const {
+    OpenedItem opened;
+    if (item.failure.reason.empty()) {
+      opened.decoded = decode(item.bytes, options_.decoding.options);
+    } else {
+      opened.decoded.failure = std::move(item.failure);
+    }
+    item.bytes = {};  // not to be held while the picture waits
+    opened.item = std::move(item);
+    return opened;
+  }
+
+  const ShardsOptions options_;
+  const std::vector<ListedPicture> listing_;
+  std::vector<std::string> paths_;
+  SkipLog skips_;
+  ShardPlace place_;
+  std::uint64_t given_ = 0;
+  std::optional<ShardReader> reader_;                      // from place_ on, once reading has begun
+  std::optional<PullAhead<ShardItem, OpenedItem>> ahead_;  // its threads use the members above
+};
+
+}  // namespace
+
+std::unique_ptr<Stream> open_shards(Uri& uri) {
+  return std::make_unique<ShardsStream>(shards_options(uri));
+}
+
+}  // namespace riffle

@@ -1,0 +1,33 @@
+// For tests: generated films, each frame of which shows its number.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "riffle/image/picture.h"
+
+namespace riffle {
+
+struct GeneratedVideo {
+  int width = 64;  // 64 or more, for the number
+  int height = 48;
+  int frames = 50;  // up to 256
+  int fps = 25;
+  std::string codec = "libx264";
+  int b_frames = 2;
+  int key_every = 12;
+  bool open_groups = false;  // key frames that frames shown before them refer to
+  int turned = 0;            // degrees clockwise that a player has to turn it
+  bool rough = false;        // noise, so that frames take some bytes
+};
+
+// Whether FFmpeg here has this encoder.
+bool can_make(const std::string& codec);
+
+// In the container of the path's ending.
+void make_video(const std::filesystem::path& path, const GeneratedVideo& video);
+
+// The number a frame shows, if it stands upright and the film was made so large; -1: none.
+int shown_number(const Picture& frame);
+
+}  // namespace riffle

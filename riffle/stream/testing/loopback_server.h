@@ -1,0 +1,88 @@
+// For tests: a small HTTP server on the loopback interface.
+//
+// A thread per connection, one request per connection unless the handler reads more. A handler may
+// write anything, slowly, for ever or not at all: write() and pause() say when to give up. The
+// destructor ends all handlers. All functions are thread-safe.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace riffle {
+
+class LoopbackServer {
+ public:
+  // A connection on which a request was read: over HTTP, or another protocol that writes them so.
+  class Exchange {
+   public:
+    const std::string& target() const { return target_; }    // as the request names it
+    const std::string& request() const { return request_; }  // up to its empty line
+    // Waits for another request without a body; false when the peer has gone or the server ends.
+    bool read_request();
+
+    // False when the peer has gone or the server ends.
+    bool write(std::string_view bytes);
+    bool write(std::span<const std::byte> bytes);
+    // Status line and headers; without a length the body lasts until the connection is closed.
+    bool write_head(int status, const std::string& headers = "");
+    void reply(int status, std::string_view body, const std::string& headers = "");
+    // Waits so long; false, at once, when the server ends.
+    bool pause(std::chrono::milliseconds time);
+
+   private:
+    friend class LoopbackServer;
+    Exchange(LoopbackServer& server, int socket) : server_(server), socket_(socket) {}
+    LoopbackServer& server_;
+    int socket_;
+    std::string request_, target_;
+  };
+  using Handler = std::function<void(Exchange&)>;
+
+  LoopbackServer();
+  ~LoopbackServer();
+  LoopbackServer(const LoopbackServer&) = delete;
+  LoopbackServer& operator=(const LoopbackServer&) = delete;
+
+  // Whole targets ("/1.png"); all that has no route is answered with 404.
+  void route(const std::string& target, Handler handler);
+  void serve(const std::string& target, std::span<const std::byte> body);
+
+  int port() const { return port_; }
+  std::string url(const std::string& target) const;  // "http://127.0.0.1:PORT/target"
+
+  int requests(const std::string& target) const;
+  int most_at_once() const { return most_at_once_; }
+
+ private:
+  struct Connection {
+    int socket;
+    std::thread thread;
+  };
+
+  void accept_all();
+  void answer(int socket);
+
+  int listener_ = -1;
+  int port_ = 0;
+  mutable std::mutex mutex_;
+  std::condition_variable ends_;
+  bool ending_ = false;
+  std::map<std::string, Handler> routes_;
+  std::map<std::string, int> requests_;
+  std::vector<Connection> connections_;
+  int at_once_ = 0;
+  std::atomic<int> most_at_once_ = 0;
+  std::thread acceptor_;
+};
+
+}  // namespace riffle

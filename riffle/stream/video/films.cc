@@ -1,0 +1,200 @@
+#include "riffle/stream/video/films.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <utility>
+
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+#include "riffle/stream/decoding.h"
+#include "riffle/stream/pull_ahead.h"
+#include "riffle/stream/uri.h"
+
+namespace riffle {
+namespace {
+
+constexpr char kNoTimeStamp[] = "-";
+// Each film that is open takes memory for its decoder.
+constexpr int kMaxAtOnce = 16;
+
+struct FramePlace {
+  std::string path;
+  FrameMark frame;
+};
+
+std::string text_of(const FramePlace& place) {
+  const auto& frame = place.frame;
+  return cat(encode_percent(place.path), ' ', frame.number, ' ',
+             frame.time_stamp ? std::to_string(*frame.time_stamp) : kNoTimeStamp, ' ', frame.sum);
+}
+
+FramePlace place_from(const std::string& text) {
+  const auto parts = split(text, ' ');
+  if (parts.size() != 4) throw Error(cat("'", text, "' is no place in a film"));
+  FramePlace place;
+  place.path = decode_percent(parts[0]);
+  place.frame.number = parse_integer(parts[1], "the frame in a video position");
+  if (parts[2] != kNoTimeStamp) {
+    place.frame.time_stamp = parse_integer(parts[2], "the time stamp in a video position");
+  }
+  const auto* end = parts[3].data() + parts[3].size();
+  const auto [rest, error] = std::from_chars(parts[3].data(), end, place.frame.sum);
+  if (error != std::errc() || rest != end || place.frame.number < 0) {
+    throw Error(cat("'", text, "' is no place in a film"));
+  }
+  return place;
+}
+
+// What one film gives.
+class Film {
+ public:
+  Film(const VideoFilmsOptions& options, std::string path, std::optional<FrameMark> behind)
+      : options_(options), path_(std::move(path)), behind_(behind), sampler_(options.sampling) {}
+
+  // Nothing at the end, then and ever after.
+  std::optional<VideoEvent> produce() {
+    if (ended_) return std::nullopt;
+    VideoEvent event;
+    event.item = path_;
+    if (!film_ && !open(event)) return event;
+    while (true) {
+      switch (film_->read()) {
+        case VideoFile::Event::frame:
+          if (sampler_.takes(film_->number(), film_->seconds())) return sample();
+          break;
+        case VideoFile::Event::damage:
+          event.failure = film_->failure();
+          return event;
+        case VideoFile::Event::end:
+          event.failure = film_->failure();
+          end();
+          if (event.failure.reason.empty()) return std::nullopt;
+          return event;
+      }
+    }
+  }
+
+ private:
+  // False, and the event says why, when the film has nothing to give.
+  bool open(VideoEvent& event) {
+    film_ = VideoFile::open(path_, options_.decoding, event.failure);
+    if (film_ && behind_) {
+      if (film_->go_behind(*behind_)) {
+        sampler_.go_behind(film_->seconds());
+      } else {
+        event.failure = {"shorter than before", cat("no frame ", behind_->number, " any more")};
+        film_.reset();
+      }
+    }
+    if (!film_) end();
+    return film_ != nullptr;
+  }
+
+  VideoEvent sample() {
+    VideoEvent event;
+    event.item = cat(path_, '#', film_->number());
+    auto picture = film_->picture();
+    if (!picture) {
+      event.failure = {"unsupported", "pixels of a kind that cannot be converted"};
+      end();
+      return event;
+    }
+    event.place = text_of({path_, film_->mark(pixel_sum(*picture))});
+    Sample sample;
+    sample.picture = std::move(*picture);
+    sample.clip = stable_number(cat(path_, '#', sampler_.cut(film_->seconds())));
+    sample.key = event.item;
+    if (options_.labels) {
+      sample.label = std::filesystem::path(path_).parent_path().filename().string();
+    }
+    event.sample = std::move(sample);
+    return event;
+  }
+
+  void end() {
+    film_.reset();
+    ended_ = true;
+  }
+
+  const VideoFilmsOptions& options_;
+  const std::string path_;
+  const std::optional<FrameMark> behind_;
+  FrameSampler sampler_;
+  std::unique_ptr<VideoFile> film_;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+// A film, read ahead by a thread of its own where there are threads.
+class VideoFilms::Reading {
+ public:
+  Reading(const VideoFilmsOptions& options, const std::string& path,
+          std::optional<FrameMark> behind)
+      : film_(options, path, behind),
+        ahead_(
+            options.threads > 0 ? 1 : 0,
+            kAheadBytes / static_cast<std::uint64_t>(std::max(1, options.threads)),
+            [this] { return film_.produce(); }, [](VideoEvent&& event) { return std::move(event); },
+            event_weight) {}
+
+  std::optional<VideoEvent> take() { return ahead_.take(); }
+
+ private:
+  Film film_;
+  PullAhead<VideoEvent, VideoEvent> ahead_;  // last: its thread uses the film
+};
+
+VideoFilms::VideoFilms(const VideoFilmsOptions& options)
+    : options_(options), films_(list_videos(options.pattern, options.shuffled, options.seed)) {}
+
+VideoFilms::~VideoFilms() = default;
+
+std::optional<VideoEvent> VideoFilms::produce() {
+  const auto at_once = static_cast<std::size_t>(std::clamp(options_.threads, 1, kMaxAtOnce));
+  while (true) {
+    while (next_ < films_.size() && reading_.size() < at_once) {
+      reading_.push_back(std::make_unique<Reading>(options_, films_[next_++].path,
+                                                   std::exchange(behind_, std::nullopt)));
+    }
+    if (reading_.empty()) return std::nullopt;
+    if (auto event = reading_.front()->take()) {
+      if (event->failure.reason == kUnreadableFilm) require_some_film();
+      return event;
+    }
+    reading_.pop_front();
+  }
+}
+
+// With all of them gone, all that is left would be skipped, and a run would take it for the end.
+void VideoFilms::require_some_film() const {
+  const auto is_there = [](const ListedVideo& film) {
+    std::error_code ignored;
+    return std::filesystem::exists(film.path, ignored);
+  };
+  if (std::ranges::any_of(films_, is_there)) return;
+  throw Error(cat(describe(), ": all films are gone"), ErrorKind::failure);
+}
+
+void VideoFilms::go_to(const std::string& text, std::uint64_t) {
+  std::optional<FrameMark> behind;
+  std::size_t next = 0;
+  if (!text.empty()) {
+    const FramePlace place = place_from(text);
+    const ListedVideo film{video_rank(place.path, options_.shuffled, options_.seed), place.path};
+    const auto found = std::lower_bound(films_.begin(), films_.end(), film);
+    next = static_cast<std::size_t>(found - films_.begin());
+    if (found != films_.end() && *found == film) behind = place.frame;
+  }
+  reading_.clear();
+  next_ = next;
+  behind_ = behind;
+}
+
+std::string VideoFilms::describe() const {
+  const auto count = films_.size() == 1 ? "" : cat(" (", films_.size(), " films)");
+  return cat("video:", options_.pattern, count);
+}
+
+}  // namespace riffle
