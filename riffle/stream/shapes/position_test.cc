@@ -24,10 +24,18 @@ const std::vector<std::string> kShapes = {
     "decorrelate:window=50",
     "throttle:rate=1e8",
     "mix:synthetic:?size=8&samples=25,share=0.4",
+    "junk:share=0.4",
+    "junk:share=0.4,run=5,kind=halfdecoded",
+    "still:length=20,share=0.5",
+    "reupload:share=0.4,window=7",
+    "reupload:share=0.4",
+    "zipf:classes=4",
     "lifelong:groups=3,list=LIST,holdout=2",
     "lifelong:groups=3,list=LIST,only=2",
     "lifelong:groups=3,list=LIST,holdout=3,part=heldout",
     // Nested.
+    "junk:share=0.3,clips:length=5,reupload:window=9,still:length=6,junk:seed=1",
+    "zipf:classes=4,loop:times=4,still:length=30,share=0.3,reupload:share=0.2,window=20",
     "limit:samples=40,loop:times=3,clips:length=5",
     "clips:length=5,loop:times=2,subsample:every=4",
     "loop:times=20,clips:length=7",
@@ -149,7 +157,8 @@ TEST_F(Positions, SurviveAStopInTheMiddleOfAWait) {
   const auto source = generated({.samples = 10, .waits = true});
   for (const std::string shapes :
        {"clips:length=3", "limit:samples=99", "subsample:every=3", "loop", "loop:times=2",
-        "throttle:rate=1e8", "mix:synthetic:?size=8&samples=3,share=0.9"}) {
+        "throttle:rate=1e8", "mix:synthetic:?size=8&samples=3,share=0.9", "junk:share=0.4",
+        "still:length=5,share=0.5", "reupload:share=0.4,window=4"}) {
     const auto stream = open_shapes(source, shapes);
     stream->stop();  // so that the wait at the end is none
     const auto before = take(*stream);

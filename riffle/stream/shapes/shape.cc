@@ -9,13 +9,17 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/stream/shapes/clips.h"
+#include "riffle/stream/shapes/junk.h"
 #include "riffle/stream/shapes/lifelong.h"
 #include "riffle/stream/shapes/limit.h"
 #include "riffle/stream/shapes/loop.h"
 #include "riffle/stream/shapes/mix.h"
 #include "riffle/stream/shapes/reorder.h"
+#include "riffle/stream/shapes/reupload.h"
+#include "riffle/stream/shapes/still.h"
 #include "riffle/stream/shapes/subsample.h"
 #include "riffle/stream/shapes/throttle.h"
+#include "riffle/stream/shapes/zipf.h"
 
 namespace riffle {
 namespace {
@@ -28,11 +32,13 @@ struct KnownShape {
 
 const std::vector<KnownShape>& known_shapes() {
   static const std::vector<KnownShape> kShapes = {
-      {"clips", shape_clips},       {"decorrelate", shape_decorrelate},
-      {"lifelong", shape_lifelong}, {"limit", shape_limit},
-      {"loop", shape_loop},         {"mix", shape_mix, true},
-      {"shuffle", shape_shuffle},   {"subsample", shape_subsample},
-      {"throttle", shape_throttle},
+      {"clips", shape_clips},         {"decorrelate", shape_decorrelate},
+      {"junk", shape_junk},           {"lifelong", shape_lifelong},
+      {"limit", shape_limit},         {"loop", shape_loop},
+      {"mix", shape_mix, true},       {"reupload", shape_reupload},
+      {"shuffle", shape_shuffle},     {"still", shape_still},
+      {"subsample", shape_subsample}, {"throttle", shape_throttle},
+      {"zipf", shape_zipf},
   };
   return kShapes;
 }
