@@ -19,6 +19,7 @@ namespace {
 
 // What is not given is chosen by the device: a CPU gets a size it can do in seconds.
 struct BenchMinredOptions {
+  std::string policy = "minred";
   std::string device = "cpu";
   std::vector<std::int64_t> capacities;
   std::optional<std::int64_t> dim;
@@ -33,6 +34,7 @@ struct BenchMinredOptions {
   bool json = false;
 
   bool on_gpu() const { return device != "cpu"; }
+  bool merges() const { return policy == "merge"; }
 };
 
 FeatureType parse_type(const std::string& name) {
@@ -58,12 +60,14 @@ MinredBenchConfig config_of(const BenchMinredOptions& options, std::int64_t capa
   config.batches = options.batches;
   config.authors_batches = options.authors_batches.value_or(options.on_gpu() ? 1 : 3);
   config.seed = options.seed;
+  if (options.merges()) config.merge = MergeRule{};
   return config;
 }
 
 nlohmann::ordered_json as_json(const BenchMinredOptions& options, const MinredBenchConfig& config,
                                const MinredBenchResult& result) {
   nlohmann::ordered_json json = {
+      {"policy", options.policy},
       {"device", options.device},
       {"capacity", config.capacity},
       {"dim", config.dim},
@@ -97,17 +101,48 @@ nlohmann::ordered_json as_json(const BenchMinredOptions& options, const MinredBe
 
 void print_head(const BenchMinredOptions& options) {
   const MinredBenchConfig config = config_of(options, 1);
-  std::cout << "MinRed on " << options.device << ", d = " << config.dim << ", b = " << config.batch
-            << ", K = " << config.updates << ", " << type_of(options) << ", medians in ms\n"
-            << "capacity  per stream batch  per step  authors, batch  authors, step   ratio  same"
-               "  peak memory\n";
+  std::cout << options.policy << " on " << options.device << ", d = " << config.dim
+            << ", b = " << config.batch << ", K = " << config.updates << ", " << type_of(options)
+            << ", medians in ms\n";
+  if (options.merges()) {
+    std::cout << "capacity  per stream batch  per step  minred, batch  times minred  rescanned"
+                 "  peak memory\n";
+  } else {
+    std::cout << "capacity  per stream batch  per step  authors, batch  authors, step   ratio  same"
+                 "  peak memory\n";
+  }
+}
+
+void cell(const std::string& text, int width) { std::cout << std::setw(width) << text; }
+
+// The policy `merge` beside MinRed over the same history, in one run.
+void run_beside_minred(const BenchMinredOptions& options, const MinredBenchConfig& config) {
+  MinredBenchConfig plain = config;
+  plain.merge.reset();
+  plain.authors_batches = 0;
+  const MinredBenchResult minred = bench_minred(plain);
+  const MinredBenchResult merge = bench_minred(config);
+  const double times = merge.per_stream_batch_ms / minred.per_stream_batch_ms;
+  finish_progress();
+  if (options.json) {
+    auto json = as_json(options, config, merge);
+    json["minred_per_stream_batch_ms"] = minred.per_stream_batch_ms;
+    json["times_minred"] = times;
+    std::cout << json.dump() << '\n';
+    return;
+  }
+  cell(cat(config.capacity), 8);
+  cell(fixed(merge.per_stream_batch_ms, 2), 18);
+  cell(fixed(merge.per_step_ms, 3), 10);
+  cell(fixed(minred.per_stream_batch_ms, 2), 15);
+  cell(fixed(times, 2), 14);
+  cell(fixed(merge.rescanned_per_batch, 1), 11);
+  cell(bytes_text(merge.peak_bytes), 13);
+  std::cout << std::endl;
 }
 
 void print_row(const MinredBenchConfig& config, const MinredBenchResult& result) {
   const bool authors = result.authors_skipped.empty();
-  const auto cell = [](const std::string& text, int width) {
-    std::cout << std::setw(width) << text;
-  };
   cell(cat(config.capacity), 8);
   cell(fixed(result.per_stream_batch_ms, 2), 18);
   cell(fixed(result.per_step_ms, 3), 10);
@@ -135,6 +170,10 @@ void run_bench_minred(const BenchMinredOptions& options) {
   for (const std::int64_t capacity : capacities) {
     const MinredBenchConfig config = config_of(options, capacity);
     show_progress(cat("capacity ", capacity));
+    if (options.merges()) {
+      run_beside_minred(options, config);
+      continue;
+    }
     const MinredBenchResult result = bench_minred(config);
     finish_progress();
     if (options.json) {
@@ -151,6 +190,11 @@ void add_bench_minred(CLI::App& bench) {
   CLI::App* command = bench.add_subcommand(
       "minred", "Who leaves by minimum redundancy: our index beside the authors' full matrix");
   const auto options = std::make_shared<BenchMinredOptions>();
+  command
+      ->add_option("--policy", options->policy,
+                   "minred beside the authors' way, or merge beside minred")
+      ->check(CLI::IsMember({"minred", "merge"}))
+      ->capture_default_str();
   command->add_option("--device", options->device, "cpu or cuda")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();

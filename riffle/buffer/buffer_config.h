@@ -11,7 +11,7 @@ namespace riffle {
 enum class FeatureTime { draw, arrival };  // when a sample gets its first feature
 enum class TieRule { older, newer };       // who of the most redundant pair leaves
 enum class DrawRule { uniform, weight };
-enum class StayRule { heavier, drawn };  // who of a merged pair stays
+enum class StayRule { heavier, drawn, newer };  // who of a merged pair stays
 enum class FeatureType { float32, float16, bfloat16 };
 enum class Storage { raw, jpeg };
 enum class BufferMemory { best, host, pinned, gpu };  // best: see choose_memory (memory_plan.h)

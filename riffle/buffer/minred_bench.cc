@@ -158,6 +158,7 @@ class Bench {
     made.type = config.type;
     made.device = config.device;
     made.neighbours = config.neighbours;
+    made.merge = config.merge;
     const std::uint64_t before = meter_.held();
     index_ = NearestIndex::create(made);
     held_ = meter_.held() - before;
@@ -177,7 +178,7 @@ class Bench {
     MinredBenchResult result;
     const std::uint64_t count = config_.capacity + config_.batch;
     const std::uint64_t most = config_.device.is_cuda() ? kMostMatrixBytesGpu : kMostMatrixBytesCpu;
-    if (config_.authors_batches == 0) {
+    if (config_.authors_batches == 0 || config_.merge) {
       result.authors_skipped = "not asked for";
     } else if (count * count * 4 > most) {
       result.authors_skipped = cat("a matrix of ", count, " x ", count, " float32 numbers takes ",
@@ -222,7 +223,11 @@ class Bench {
     for (const std::int64_t slot : slots) ages_[slot] = arrivals_++;
     const at::Tensor features = history_.features(slots);
     const auto ages = ages_of(slots);
-    return meter_.milliseconds([&] { index_->set(slots, ages, features); });
+    const std::vector<double> weights(slots.size(), 1.0);
+    return meter_.milliseconds([&] {
+      if (config_.merge) index_->weigh(slots, weights);
+      index_->set(slots, ages, features);
+    });
   }
 
   Slots draw() {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <ATen/core/Tensor.h>
@@ -26,6 +27,8 @@ struct MinredBenchConfig {
   std::int64_t updates = 5;
   FeatureType type = FeatureType::float32;
   std::int64_t neighbours = 8;
+  // Merging by weight instead of MinRed; the authors' way is then left out.
+  std::optional<MergeRule> merge;
   std::int64_t warm_batches = 10;
   std::int64_t batches = 20;         // measured
   std::int64_t authors_batches = 3;  // of those, also done the authors' way; 0: none

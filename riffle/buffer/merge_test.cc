@@ -1,0 +1,181 @@
+#include "riffle/buffer/merge.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/random.h"
+
+namespace riffle {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using Slots = std::vector<Slot>;
+
+// Points on the unit circle, by their angle in degrees.
+at::Tensor angles(const std::vector<double>& degrees) {
+  auto features = at::empty({static_cast<std::int64_t>(degrees.size()), 2});
+  float* out = features.mutable_data_ptr<float>();
+  for (const double degree : degrees) {
+    *out++ = static_cast<float>(std::cos(degree * M_PI / 180));
+    *out++ = static_cast<float>(std::sin(degree * M_PI / 180));
+  }
+  return features;
+}
+
+BufferConfig config_for(StayRule stays = StayRule::heavier) {
+  BufferConfig config;
+  config.policy = "merge";
+  config.stays = stays;
+  config.tie = TieRule::newer;
+  config.feature_type = FeatureType::float32;
+  return config;
+}
+
+Merge make(const BufferConfig& config = config_for(), std::int64_t slots = 16) {
+  return Merge({config, slots, /*feature_dim=*/2, /*seed=*/0, at::kCPU});
+}
+
+TEST(Merge, TheHeavierOfAPairStaysAndTakesTheWeightOver) {
+  auto policy = make();
+  policy.inserted(Slots{0, 1, 2, 3, 4, 5}, angles({0, 1, 2.5, 100, 200, 300}));
+  EXPECT_THAT(policy.evict(1), ElementsAre(1)) << "of equal weights the newer leaves";
+  EXPECT_EQ(policy.weights()[0], 2);
+  EXPECT_THAT(policy.evict(1), ElementsAre(2));
+  EXPECT_EQ(policy.weights()[0], 3);
+  policy.inserted(Slots{1}, angles({1}));
+  EXPECT_THAT(policy.evict(1), ElementsAre(1));
+  EXPECT_EQ(policy.weights()[0], 4);
+  EXPECT_EQ(policy.stats(false).evictions.at("merged"), 3);
+}
+
+TEST(Merge, LoneSamplesGoBeforeWhatStandsForMany) {
+  for (const double exponent : {0.0, 1.0}) {
+    BufferConfig config = config_for();
+    config.merge_exponent = exponent;
+    auto policy = make(config);
+    policy.inserted(Slots{0, 1}, angles({0, 14}));
+    for (int repeat = 0; repeat < 9; ++repeat) {
+      policy.inserted(Slots{2, 3}, angles({0, 14}));
+      EXPECT_THAT(policy.evict(2), ElementsAre(2, 3));
+    }
+    EXPECT_EQ(policy.weights()[0], 10);
+    // Samples 40 degrees apart from one another, as junk is.
+    policy.inserted(Slots{4, 5, 6, 7, 8}, angles({90, 130, 170, 210, 250}));
+    const Slot first = policy.evict(1).front();
+    EXPECT_EQ(first >= 4, exponent == 1) << "by distance alone, as in MinRed, one of the two goes";
+  }
+}
+
+TEST(Merge, ChanceKeepsAMemberInProportionToItsWeight) {
+  // 400 histories: a sample that stands for three meets a new one.
+  int kept = 0;
+  constexpr int kHistories = 400;
+  for (int history = 0; history < kHistories; ++history) {
+    auto policy = make(config_for(StayRule::drawn));
+    for (int i = 0; i < history; ++i) {
+      policy.inserted(Slots{7}, {});
+      policy.evict(1);
+    }
+    policy.inserted(Slots{0, 1, 2, 3, 4, 5}, angles({0, 0, 0, 90, 180, 270}));
+    policy.evict(2);
+    const Slot three = policy.weights()[0] == 3 ? 0 : policy.weights()[1] == 3 ? 1 : 2;
+    ASSERT_EQ(policy.weights()[static_cast<std::size_t>(three)], 3);
+    const Slot one = three == 0 ? 1 : 0;
+    policy.inserted(Slots{one}, angles({0}));
+    const Slot left = policy.evict(1).front();
+    kept += left == one;
+    EXPECT_EQ(policy.weights()[static_cast<std::size_t>(left == one ? three : one)], 4);
+  }
+  EXPECT_NEAR(kept / static_cast<double>(kHistories), 0.75,
+              4 * std::sqrt(0.75 * 0.25 / kHistories));
+}
+
+TEST(Merge, WeightsFadeByHalfInAHalfLife) {
+  BufferConfig config = config_for();
+  config.half_life = 8;
+  auto policy = make(config, 32);
+  Slots slots;
+  std::vector<double> degrees;
+  for (Slot slot = 0; slot < 24; ++slot) {
+    slots.push_back(slot);
+    degrees.push_back(15.0 * static_cast<double>(slot));
+  }
+  for (std::size_t at = 0; at < slots.size(); at += 4) {
+    const auto part = std::span(slots).subspan(at, 4);
+    const std::vector<double> here(degrees.begin() + static_cast<std::ptrdiff_t>(at),
+                                   degrees.begin() + static_cast<std::ptrdiff_t>(at) + 4);
+    policy.inserted(part, angles(here));
+  }
+  const auto weights = policy.weights();
+  for (std::size_t slot = 0; slot + 8 < 24; ++slot) {
+    EXPECT_NEAR(weights[slot + 8] / weights[slot], 2.0, 1e-12) << slot;
+  }
+}
+
+TEST(Merge, SamplesWithoutAFeatureKeepTheirWeightUntilTheyHaveOne) {
+  auto policy = make();
+  policy.inserted(Slots{0, 1, 2, 3}, angles({0, 0.5, 100, 200}));
+  policy.evict(1);
+  EXPECT_EQ(policy.weights()[0], 2);
+  policy.inserted(Slots{1}, {});
+  EXPECT_EQ(policy.weights()[1], 1) << "not what the slot's last sample had";
+  policy.tracked(Slots{1}, angles({0.2}));
+  EXPECT_THAT(policy.evict(1), ElementsAre(1));
+  EXPECT_EQ(policy.weights()[0], 3);
+}
+
+TEST(Merge, ARestoredPolicyDecidesTheSame) {
+  for (const std::int64_t half_life : {0, 10}) {
+    BufferConfig config = config_for(StayRule::drawn);
+    config.half_life = half_life;
+    auto policy = make(config);
+    Random random(5, Purpose("merge test"), 0);
+    const auto step = [&random](Merge& merge, const Slots& slots) {
+      std::vector<double> degrees;
+      for (std::size_t i = 0; i < slots.size(); ++i) degrees.push_back(360.0 * random.uniform());
+      merge.inserted(slots, angles(degrees));
+      return merge.evict(static_cast<std::int64_t>(slots.size()));
+    };
+    policy.inserted(Slots{0, 1, 2, 3, 4, 5, 6, 7}, angles({0, 5, 90, 95, 180, 190, 270, 300}));
+    Slots free = {8, 9};
+    for (int i = 0; i < 10; ++i) free = step(policy, free);
+    auto restored = make(config);
+    restored.restore(policy.save());
+    Random again = random;
+    Slots after, after_restored;
+    Slots free_restored = free;
+    for (int i = 0; i < 10; ++i) {
+      free = step(policy, free);
+      after.insert(after.end(), free.begin(), free.end());
+    }
+    random = again;
+    for (int i = 0; i < 10; ++i) {
+      free_restored = step(restored, free_restored);
+      after_restored.insert(after_restored.end(), free_restored.begin(), free_restored.end());
+    }
+    EXPECT_EQ(after, after_restored);
+    EXPECT_TRUE(std::ranges::equal(policy.weights(), restored.weights()));
+  }
+}
+
+TEST(Merge, RefusesDamagedWeights) {
+  auto policy = make();
+  policy.inserted(Slots{0, 1}, angles({0, 60}));
+  for (const double bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+    auto state = policy.save();
+    for (auto& [name, tensor] : state) {
+      if (name == "index.weights") tensor = at::full_like(tensor, bad);
+    }
+    EXPECT_THAT([&] { make().restore(state); }, ThrowsMessage<Error>(HasSubstr("weights")));
+  }
+}
+
+}  // namespace
+}  // namespace riffle
