@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "riffle/stream/shapes/junk_frame.h"
-#include "riffle/stream/shapes/made_stream.h"
+#include "riffle/stream/testing/generated_stream.h"
 
 namespace riffle {
 namespace {

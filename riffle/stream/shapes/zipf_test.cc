@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "riffle/stream/shapes/made_stream.h"
+#include "riffle/stream/testing/generated_stream.h"
 
 namespace riffle {
 namespace {
