@@ -169,7 +169,7 @@ void add_study_command(CLI::App& app) {
   command
       ->add_option("STUDY", options->study,
                    "efficiency, bandwidth, correlated, lifelong, unseen, buffer-contents, "
-                   "schedules, unique-images, growing, policies, or a file.yaml")
+                   "schedules, unique-images, growing, policies, hostile, or a file.yaml")
       ->required();
   command->add_option("--scale", options->scale, "smoke, small (one GPU) or paper")
       ->option_text("[small]");

@@ -21,6 +21,7 @@
 #include "riffle/run/stop_signals.h"
 #include "riffle/run/tensorboard.h"
 #include "riffle/run/training_profile.h"
+#include "riffle/stream/shapes/shape.h"
 #include "riffle/stream/stream.h"
 
 namespace riffle {
@@ -49,6 +50,11 @@ std::string progress_line(const UpdateReport& report, const Config& config,
   return line;
 }
 
+bool has_junk(const std::string& shapes) {
+  return std::ranges::any_of(parse_shapes(shapes),
+                             [](const Uri& shape) { return shape.scheme() == "junk"; });
+}
+
 // One train or resume, from a learner that is ready to one that has stopped.
 class Session {
  public:
@@ -64,7 +70,8 @@ class Session {
                       from != nullptr ? from->name : std::string()),
         metrics_(folder.metrics(), {config.metrics.every, config.metrics.dense}, from_update_),
         seconds_before_(from != nullptr ? from->seconds : 0),
-        rates_(learner) {
+        rates_(learner),
+        has_junk_(has_junk(config.shapes)) {
     if (options.profile) profile_.emplace(learner, open_device(config.learner.device));
   }
 
@@ -168,6 +175,10 @@ class Session {
     const auto& metrics = config_.metrics;
     const bool nearest = metrics.nearest_every > 0 && report.update % metrics.nearest_every == 0;
     auto line = metrics_line(report, learner_.buffer().stats(nearest), learner_.skipped());
+    if (has_junk_) {
+      line.emplace_back("junk_in_batch", report.junk);
+      line.emplace_back("junk_in_buffer", learner_.junk_in_buffer());
+    }
     rates_.add(line, seconds_, checkpointer_.status());
     try {
       metrics_.write(report.update, line);
@@ -220,6 +231,7 @@ class Session {
   const double seconds_before_;
   double seconds_ = seconds_before_;
   Rates rates_;
+  const bool has_junk_;
   std::optional<TrainingProfile> profile_;
   std::optional<UpdateReport> last_;
   std::uint64_t metrics_failures_ = 0;

@@ -33,8 +33,8 @@ struct RunResult {
   // in result.json: the study knows it.
   double overlap = 0;
   std::vector<ResultPoint> points;  // the last is the run's end
-  // By measure: same_clip_pairs, same_clip_pairs_formula, clips_in_buffer, std, loss, seconds,
-  // images_per_s, updates, samples_seen.
+  // By measure: same_clip_pairs, same_clip_pairs_formula, clips_in_buffer, junk_in_batch,
+  // junk_in_buffer, std, loss, seconds, images_per_s, updates, samples_seen.
   std::map<std::string, double> values;
 };
 

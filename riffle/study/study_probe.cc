@@ -47,14 +47,19 @@ at::Tensor rows_with(const std::vector<std::string>& labels, const std::set<std:
 
 std::map<std::string, double> run_values(const RunFolder& folder, const Config& config) {
   const MetricsHistory metrics = read_metrics(folder.metrics());
-  const MetricCurve* pairs = metrics.find("same_clip_pairs");
+  const auto mean = [&metrics](const std::string& key) {
+    const MetricCurve* curve = metrics.find(key);
+    return curve == nullptr ? std::nan("") : mean_and_spread(curve->values).mean;
+  };
   const MetricCurve* loss = metrics.find("loss");
   const double updates = loss == nullptr ? std::nan("") : loss->updates.back();
   const double seconds = metrics.last("seconds");
   return {
-      {"same_clip_pairs", pairs == nullptr ? std::nan("") : mean_and_spread(pairs->values).mean},
+      {"same_clip_pairs", mean("same_clip_pairs")},
       {"same_clip_pairs_formula", mean_and_spread(expected_same_clip_pairs(metrics).values).mean},
       {"clips_in_buffer", metrics.last("buffer_clips")},
+      {"junk_in_batch", mean("junk_in_batch")},
+      {"junk_in_buffer", metrics.last("junk_in_buffer")},
       {"std", metrics.late_mean("std")},
       {"loss", metrics.late_mean("loss")},
       {"seconds", seconds},

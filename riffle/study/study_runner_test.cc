@@ -1,5 +1,7 @@
 #include "riffle/study/study_runner.h"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -8,6 +10,7 @@
 #include "riffle/base/text.h"
 #include "riffle/report/well_formed.h"
 #include "riffle/run/training.h"
+#include "riffle/study/measures.h"
 #include "riffle/study/study_estimate.h"
 #include "riffle/study/study_page.h"
 #include "riffle/study/study_probe.h"
@@ -54,6 +57,20 @@ TEST_F(StudyRunner, ARunIsMadeOnceAndItsFolderIsLeftSmall) {
   const auto second = run_study(study, folder_ / "out");
   EXPECT_EQ(second.made, 0u);
   expect_same_accuracy(result, *second.results[1]);
+}
+
+TEST_F(StudyRunner, CountsTheJunkOfStreamsThatHaveAny) {
+  const auto outcome = run_study(
+      tiny("buffer.policy: fifo}", "buffer.policy: fifo, stream.shapes: 'junk:share=0.5'}"),
+      folder_ / "out", {{"seed", {"0"}}});
+  const RunResult& clean = *outcome.results[0];
+  const RunResult& dirty = *outcome.results[1];
+  EXPECT_TRUE(std::isnan(final_value(clean, "junk_in_batch", "made")));
+  EXPECT_TRUE(std::isnan(final_value(clean, "junk_in_buffer", "made")));
+  EXPECT_NEAR(final_value(dirty, "junk_in_batch", "made"), 50, 15) << "of a FIFO buffer";
+  const double held = final_value(dirty, "junk_in_buffer", "made");
+  EXPECT_GT(held, 10);
+  EXPECT_LT(held, 90);
 }
 
 TEST_F(StudyRunner, AnInterruptedRunGoesOnAndEndsTheSame) {

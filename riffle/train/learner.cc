@@ -1,5 +1,6 @@
 #include "riffle/train/learner.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
 #include "riffle/stream/pairs.h"
+#include "riffle/stream/shapes/junk.h"
 #include "riffle/train/schedule.h"
 #include "riffle/train/updater.h"
 
@@ -87,6 +89,12 @@ struct Learner::State {
     clips.reserve(slots.size());
     for (const Slot slot : slots) clips.push_back(buffer.info(slot).clip);
     return same_clip_share(clips);
+  }
+
+  double junk_share(std::span<const Slot> slots) const {
+    const auto junk = std::ranges::count_if(
+        slots, [this](Slot slot) { return buffer.info(slot).label == kJunkLabel; });
+    return static_cast<double>(junk) / static_cast<double>(std::max<std::size_t>(1, slots.size()));
   }
 };
 
@@ -183,6 +191,7 @@ std::optional<UpdateReport> Learner::advance(bool measured) {
   report.update = s.update;
   report.samples_seen = s.samples_seen;
   report.same_clip_pairs = s.same_clip_pairs(draw.slots);
+  report.junk = s.junk_share(draw.slots);
   // On the CPU the loss is known by now, and broken features must not enter the buffer.
   const bool known = s.config.device == "cpu";
   if (known) measure(report);
@@ -218,6 +227,7 @@ const ReplayBuffer& Learner::buffer() const { return state_->buffer; }
 std::int64_t Learner::update() const { return state_->update; }
 std::int64_t Learner::batches_taken() const { return state_->batches_taken; }
 std::int64_t Learner::samples_seen() const { return state_->samples_seen; }
+double Learner::junk_in_buffer() const { return state_->junk_share(state_->buffer.live()); }
 const std::map<std::string, std::int64_t>& Learner::skipped() const { return state_->skipped; }
 Intake::Waits Learner::waits() const { return state_->intake.waits(); }
 

@@ -54,6 +54,7 @@ struct UpdateReport {
   std::int64_t samples_seen = 0;  // taken from the stream so far
   double lr = 0;
   double same_clip_pairs = 0;  // share of the batch's pairs that come from one clip
+  double junk = 0;             // share of the batch that is of the shape junk
   // NaN until measured.
   double loss = std::numeric_limits<double>::quiet_NaN();
   double std = loss;  // collapse gauge, see ObjectiveOutput
@@ -100,6 +101,8 @@ class Learner {
   std::int64_t update() const;  // how many were made
   std::int64_t batches_taken() const;
   std::int64_t samples_seen() const;
+  // The share of the samples held that are of the shape junk. O(size).
+  double junk_in_buffer() const;
   // What the stream could not use, by reason, until the last batch taken.
   const std::map<std::string, std::int64_t>& skipped() const;
   Intake::Waits waits() const;

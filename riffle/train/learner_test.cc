@@ -1,6 +1,7 @@
 #include "riffle/train/learner.h"
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "riffle/base/error.h"
+#include "riffle/stream/shapes/junk.h"
 #include "riffle/stream/stream.h"
 #include "riffle/train/testing_learner.h"
 
@@ -60,6 +62,23 @@ TEST_P(LearnerPolicies, TheSameSeedGivesTheSameRunAndAnotherSeedAnother) {
   for (std::size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].loss, second[i].loss);
   config.seed = 6;
   EXPECT_NE(run(config, kStream).back().loss, first.back().loss);
+}
+
+TEST(Learner, SaysHowMuchOfABatchAndOfTheBufferIsJunk) {
+  const auto stream = open_stream("synthetic:?frames=6&size=16", "junk:share=0.5");
+  Learner learner(tiny("none"), *stream);
+  const auto expected = open_stream("synthetic:?frames=6&size=16", "junk:share=0.5");
+  std::set<double> shares;
+  double junk = 0;
+  for (const auto& report : run(learner)) {
+    junk = 0;
+    for (int i = 0; i < 8; ++i) junk += expected->next()->label == kJunkLabel;
+    EXPECT_EQ(report.junk, junk / 8);
+    shares.insert(report.junk);
+  }
+  EXPECT_GT(shares.size(), 1u);
+  EXPECT_EQ(learner.junk_in_buffer(), junk / 8) << "without a buffer: the last batch";
+  for (const auto& report : run(tiny("fifo"), kStream)) EXPECT_EQ(report.junk, 0);
 }
 
 TEST(Learner, WithoutABufferEveryBatchIsTheNextOfTheStreamUsedOnce) {
