@@ -25,7 +25,7 @@ double mean_level(const Picture& picture) {
 }
 
 TEST(Junk, IsInsertedBetweenTheSamplesWhichAllComeInTheirOrder) {
-  const auto source = made({.samples = 2000, .clip_length = 5, .labels = 4});
+  const auto source = generated({.samples = 2000, .clip_length = 5, .labels = 4});
   for (const double share : {0.05, 0.2, 0.5}) {
     SCOPED_TRACE(share);
     const auto samples = take(*open_shapes(source, cat("junk:share=", share)));
@@ -52,7 +52,7 @@ TEST(Junk, IsInsertedBetweenTheSamplesWhichAllComeInTheirOrder) {
 }
 
 TEST(Junk, ComesInStretchesOfTheRun) {
-  const auto samples = take(*open_shapes(made({.samples = 400}), "junk:share=0.3,run=8"));
+  const auto samples = take(*open_shapes(generated({.samples = 400}), "junk:share=0.3,run=8"));
   int stretches = 0;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     if (i % 8 == 0) stretches += is_junk(samples[i]);
@@ -63,7 +63,7 @@ TEST(Junk, ComesInStretchesOfTheRun) {
 
 TEST(Junk, EveryFrameDiffersFromAllOthersAndMixedHasAllKindsEqually) {
   // The same picture below, so that half-decoded frames are not told apart by it.
-  const auto source = made({.samples = 1, .width = 16, .height = 16});
+  const auto source = generated({.samples = 1, .width = 16, .height = 16});
   const auto samples = take(*open_shapes(source, "loop,junk:share=0.5"), 2800);
   std::map<std::string, int> kinds;
   std::set<std::string> pictures;
@@ -83,7 +83,7 @@ TEST(Junk, AKindLooksAsItIsCalled) {
   const auto of_kind = [](const std::string& kind) {
     std::vector<Picture> pictures;
     for (const auto& sample :
-         take(*open_shapes(made({.samples = 60, .width = 16, .height = 16}), "junk:kind=" + kind)))
+         take(*open_shapes(generated({.samples = 60, .width = 16, .height = 16}), "junk:kind=" + kind)))
       if (is_junk(sample)) pictures.push_back(sample.picture);
     EXPECT_GT(pictures.size(), 5u);
     return pictures;
@@ -111,7 +111,7 @@ TEST(Junk, AKindLooksAsItIsCalled) {
 
 TEST(Junk, AHalfDecodedPictureIsTheUpperPartOfTheOneThatFollows) {
   const auto samples = take(
-      *open_shapes(made({.samples = 200, .width = 10, .height = 20}), "junk:kind=halfdecoded"));
+      *open_shapes(generated({.samples = 200, .width = 10, .height = 20}), "junk:kind=halfdecoded"));
   int found = 0;
   for (std::size_t i = 0; i + 1 < samples.size(); ++i) {
     if (!is_junk(samples[i]) || is_junk(samples[i + 1])) continue;
@@ -128,7 +128,7 @@ TEST(Junk, AHalfDecodedPictureIsTheUpperPartOfTheOneThatFollows) {
 }
 
 TEST(Junk, OtherSeedsBringOtherJunk) {
-  const auto source = made({.samples = 100});
+  const auto source = generated({.samples = 100});
   const auto one = take(*open_shapes(source, "junk:seed=1"));
   const auto again = take(*open_shapes(source, "junk:seed=1"));
   const auto other = take(*open_shapes(source, "junk:seed=2"));
@@ -139,7 +139,7 @@ TEST(Junk, OtherSeedsBringOtherJunk) {
 
 TEST(Junk, RefusesAnUnknownKindAndNothingButJunk) {
   const auto refused = [](const std::string& shape, const std::string& message) {
-    EXPECT_THAT([&] { open_shapes(made({}), shape); }, ThrowsMessage<Error>(HasSubstr(message)));
+    EXPECT_THAT([&] { open_shapes(generated({}), shape); }, ThrowsMessage<Error>(HasSubstr(message)));
   };
   refused("junk:kind=black", "halfdecoded");
   refused("junk:share=1", "share");

@@ -17,7 +17,7 @@ constexpr const char* kAgain = " again ";
 bool is_again(const Sample& sample) { return sample.key.find(kAgain) != std::string::npos; }
 
 TEST(Reupload, OldPicturesOfTheWindowComeAgainAmongAllOthers) {
-  const auto source = made({.samples = 2000, .clip_length = 5, .labels = 3});
+  const auto source = generated({.samples = 2000, .clip_length = 5, .labels = 3});
   const auto real = take(*source());
   const auto samples = take(*open_shapes(source, "reupload:share=0.3,window=40"));
   expect_numbered(samples);
@@ -67,7 +67,7 @@ TEST(Reupload, APictureIsAlmostWhatItWas) {
 }
 
 TEST(Reupload, IsAClipOfItsOwn) {
-  const auto samples = take(*open_shapes(made({.samples = 300, .clip_length = 5}), "reupload"));
+  const auto samples = take(*open_shapes(generated({.samples = 300, .clip_length = 5}), "reupload"));
   std::set<std::int64_t> clips;
   int again = 0;
   for (const auto& sample : samples) {
@@ -76,7 +76,7 @@ TEST(Reupload, IsAClipOfItsOwn) {
   }
   EXPECT_EQ(clips.size(), 60u + static_cast<std::size_t>(again));
   // A still stays one, of which clips makes a clip.
-  const auto clipped = take(*open_shapes(made({.samples = 50}), "reupload,clips:length=3"));
+  const auto clipped = take(*open_shapes(generated({.samples = 50}), "reupload,clips:length=3"));
   for (std::size_t i = 0; i < clipped.size(); ++i) {
     EXPECT_EQ(clipped[i].clip, static_cast<std::int64_t>(i / 3));
   }

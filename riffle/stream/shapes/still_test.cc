@@ -17,7 +17,7 @@ using testing::ThrowsMessage;
 bool is_still(const Sample& sample) { return sample.key.find(" still ") != std::string::npos; }
 
 TEST(Still, TheSamePictureComesAgainForTheLengthWithNoiseAndTheOthersAllCome) {
-  const auto source = made({.samples = 1000, .clip_length = 5, .labels = 3});
+  const auto source = generated({.samples = 1000, .clip_length = 5, .labels = 3});
   const auto real = take(*source());
   const auto samples = take(*open_shapes(source, "still:length=20,share=0.4"));
   expect_numbered(samples);
@@ -52,7 +52,7 @@ TEST(Still, TheSamePictureComesAgainForTheLengthWithNoiseAndTheOthersAllCome) {
 
 TEST(Still, APictureWithoutAClipGetsOneWithItsFrames) {
   std::set<std::int64_t> clips;
-  const auto samples = take(*open_shapes(made({.samples = 300}), "still:length=4,share=0.5"));
+  const auto samples = take(*open_shapes(generated({.samples = 300}), "still:length=4,share=0.5"));
   for (std::size_t i = 1; i < samples.size(); ++i) {
     if (!is_still(samples[i])) continue;
     EXPECT_GE(samples[i].clip, 0);
@@ -63,7 +63,7 @@ TEST(Still, APictureWithoutAClipGetsOneWithItsFrames) {
 }
 
 TEST(Still, RefusesAShareThatSoShortStretchesCannotHave) {
-  EXPECT_THAT([] { open_shapes(made({}), "still:length=2,share=0.8"); },
+  EXPECT_THAT([] { open_shapes(generated({}), "still:length=2,share=0.8"); },
               ThrowsMessage<Error>(HasSubstr("larger length")));
 }
 

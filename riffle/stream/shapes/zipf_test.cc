@@ -23,7 +23,7 @@ std::map<std::string, double> label_counts(const std::vector<Sample>& samples) {
 }
 
 TEST(Zipf, AClassIsAsFrequentAsItsRankSays) {
-  const auto source = made({.samples = 40000, .labels = 20, .width = 1, .height = 1});
+  const auto source = generated({.samples = 40000, .labels = 20, .width = 1, .height = 1});
   const auto all = label_counts(take(*source()));
   for (const double exponent : {0.0, 1.0, 2.0}) {
     const auto samples = take(*open_shapes(source, cat(kZipf, ",exponent=", exponent)));
@@ -52,9 +52,9 @@ TEST(Zipf, RanksSpreadOverAllClassesAndDependOnTheSeed) {
 }
 
 TEST(Zipf, NeedsLabelsAndTheirNumber) {
-  EXPECT_THAT([] { take(*open_shapes(made({}), kZipf)); },
+  EXPECT_THAT([] { take(*open_shapes(generated({}), kZipf)); },
               ThrowsMessage<Error>(HasSubstr("'item 0' has none")));
-  EXPECT_THAT([] { open_shapes(made({}), "zipf"); },
+  EXPECT_THAT([] { open_shapes(generated({}), "zipf"); },
               ThrowsMessage<Error>(HasSubstr("zipf:classes=200")));
 }
 
