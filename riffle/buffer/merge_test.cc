@@ -9,6 +9,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/random.h"
+#include "riffle/buffer/testing/angles.h"
 
 namespace riffle {
 namespace {
@@ -18,18 +19,7 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 using Slots = std::vector<Slot>;
 
-// Points on the unit circle, by their angle in degrees.
-at::Tensor angles(const std::vector<double>& degrees) {
-  auto features = at::empty({static_cast<std::int64_t>(degrees.size()), 2});
-  float* out = features.mutable_data_ptr<float>();
-  for (const double degree : degrees) {
-    *out++ = static_cast<float>(std::cos(degree * M_PI / 180));
-    *out++ = static_cast<float>(std::sin(degree * M_PI / 180));
-  }
-  return features;
-}
-
-BufferConfig config_for(StayRule stays = StayRule::heavier) {
+BufferConfig merge_config(StayRule stays = StayRule::heavier) {
   BufferConfig config;
   config.policy = "merge";
   config.stays = stays;
@@ -38,12 +28,12 @@ BufferConfig config_for(StayRule stays = StayRule::heavier) {
   return config;
 }
 
-Merge make(const BufferConfig& config = config_for(), std::int64_t slots = 16) {
+Merge make_merge(const BufferConfig& config = merge_config(), std::int64_t slots = 16) {
   return Merge({config, slots, /*feature_dim=*/2, /*seed=*/0, at::kCPU});
 }
 
 TEST(Merge, TheHeavierOfAPairStaysAndTakesTheWeightOver) {
-  auto policy = make();
+  auto policy = make_merge();
   policy.inserted(Slots{0, 1, 2, 3, 4, 5}, angles({0, 1, 2.5, 100, 200, 300}));
   EXPECT_THAT(policy.evict(1), ElementsAre(1)) << "of equal weights the newer leaves";
   EXPECT_EQ(policy.weights()[0], 2);
@@ -57,9 +47,9 @@ TEST(Merge, TheHeavierOfAPairStaysAndTakesTheWeightOver) {
 
 TEST(Merge, LoneSamplesGoBeforeWhatStandsForMany) {
   for (const double exponent : {0.0, 1.0}) {
-    BufferConfig config = config_for();
+    BufferConfig config = merge_config();
     config.merge_exponent = exponent;
-    auto policy = make(config);
+    auto policy = make_merge(config);
     policy.inserted(Slots{0, 1}, angles({0, 14}));
     for (int repeat = 0; repeat < 9; ++repeat) {
       policy.inserted(Slots{2, 3}, angles({0, 14}));
@@ -78,7 +68,7 @@ TEST(Merge, ChanceKeepsAMemberInProportionToItsWeight) {
   int kept = 0;
   constexpr int kHistories = 400;
   for (int history = 0; history < kHistories; ++history) {
-    auto policy = make(config_for(StayRule::drawn));
+    auto policy = make_merge(merge_config(StayRule::drawn));
     for (int i = 0; i < history; ++i) {
       policy.inserted(Slots{7}, {});
       policy.evict(1);
@@ -98,9 +88,9 @@ TEST(Merge, ChanceKeepsAMemberInProportionToItsWeight) {
 }
 
 TEST(Merge, WeightsFadeByHalfInAHalfLife) {
-  BufferConfig config = config_for();
+  BufferConfig config = merge_config();
   config.half_life = 8;
-  auto policy = make(config, 32);
+  auto policy = make_merge(config, 32);
   Slots slots;
   std::vector<double> degrees;
   for (Slot slot = 0; slot < 24; ++slot) {
@@ -120,7 +110,7 @@ TEST(Merge, WeightsFadeByHalfInAHalfLife) {
 }
 
 TEST(Merge, SamplesWithoutAFeatureKeepTheirWeightUntilTheyHaveOne) {
-  auto policy = make();
+  auto policy = make_merge();
   policy.inserted(Slots{0, 1, 2, 3}, angles({0, 0.5, 100, 200}));
   policy.evict(1);
   EXPECT_EQ(policy.weights()[0], 2);
@@ -133,9 +123,9 @@ TEST(Merge, SamplesWithoutAFeatureKeepTheirWeightUntilTheyHaveOne) {
 
 TEST(Merge, ARestoredPolicyDecidesTheSame) {
   for (const std::int64_t half_life : {0, 10}) {
-    BufferConfig config = config_for(StayRule::drawn);
+    BufferConfig config = merge_config(StayRule::drawn);
     config.half_life = half_life;
-    auto policy = make(config);
+    auto policy = make_merge(config);
     Random random(5, Purpose("merge test"), 0);
     const auto step = [&random](Merge& merge, const Slots& slots) {
       std::vector<double> degrees;
@@ -146,7 +136,7 @@ TEST(Merge, ARestoredPolicyDecidesTheSame) {
     policy.inserted(Slots{0, 1, 2, 3, 4, 5, 6, 7}, angles({0, 5, 90, 95, 180, 190, 270, 300}));
     Slots free = {8, 9};
     for (int i = 0; i < 10; ++i) free = step(policy, free);
-    auto restored = make(config);
+    auto restored = make_merge(config);
     restored.restore(policy.save());
     Random again = random;
     Slots after, after_restored;
@@ -166,14 +156,14 @@ TEST(Merge, ARestoredPolicyDecidesTheSame) {
 }
 
 TEST(Merge, RefusesDamagedWeights) {
-  auto policy = make();
+  auto policy = make_merge();
   policy.inserted(Slots{0, 1}, angles({0, 60}));
   for (const double bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
     auto state = policy.save();
     for (auto& [name, tensor] : state) {
       if (name == "index.weights") tensor = at::full_like(tensor, bad);
     }
-    EXPECT_THAT([&] { make().restore(state); }, ThrowsMessage<Error>(HasSubstr("weights")));
+    EXPECT_THAT([&] { make_merge().restore(state); }, ThrowsMessage<Error>(HasSubstr("weights")));
   }
 }
 

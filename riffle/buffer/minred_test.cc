@@ -6,6 +6,7 @@
 #include <torch/types.h>
 
 #include "riffle/base/error.h"
+#include "riffle/buffer/testing/angles.h"
 
 namespace riffle {
 namespace {
@@ -17,24 +18,12 @@ using testing::ThrowsMessage;
 using testing::UnorderedElementsAre;
 using Slots = std::vector<Slot>;
 
-// Points on the unit circle, by their angle in degrees: small differences are near, and 180 is the
-// farthest.
-at::Tensor angles(const std::vector<double>& degrees) {
-  auto features = torch::empty({static_cast<std::int64_t>(degrees.size()), 2});
-  for (std::size_t i = 0; i < degrees.size(); ++i) {
-    const double radians = degrees[i] * M_PI / 180;
-    features[static_cast<std::int64_t>(i)][0] = std::cos(radians);
-    features[static_cast<std::int64_t>(i)][1] = std::sin(radians);
-  }
-  return features;
-}
-
-MinRed make(BufferConfig config = {}, std::int64_t slots = 16) {
+MinRed make_minred(BufferConfig config = {}, std::int64_t slots = 16) {
   return MinRed({config, slots, /*feature_dim=*/2, /*seed=*/0, at::kCPU});
 }
 
 TEST(MinRed, DuplicatesLeaveFirstAndTheOlderOfEachPair) {
-  auto policy = make();
+  auto policy = make_minred();
   policy.inserted(Slots{0, 1, 2, 3, 4, 5, 6, 7}, angles({0, 90, 1, 200, 91.5, 270, 140, 310}));
   // 0 and 1 degrees are nearest, then 90 and 91.5.
   EXPECT_THAT(policy.evict(2), ElementsAre(0, 1));
@@ -43,7 +32,7 @@ TEST(MinRed, DuplicatesLeaveFirstAndTheOlderOfEachPair) {
 }
 
 TEST(MinRed, DistancesAreThoseOfWhoIsLeft) {
-  auto policy = make();
+  auto policy = make_minred();
   // Of three in a row the outer two are far once the middle one is gone.
   policy.inserted(Slots{0, 1, 2, 3, 4}, angles({10, 0, 20.5, 180, 195}));
   EXPECT_THAT(policy.evict(1), ElementsAre(0));
@@ -51,7 +40,7 @@ TEST(MinRed, DistancesAreThoseOfWhoIsLeft) {
 }
 
 TEST(MinRed, FeaturesOfZerosAreRedundantOfOneAnother) {
-  auto policy = make();
+  auto policy = make_minred();
   policy.inserted(Slots{0, 1, 2, 3}, angles({100, 200, 280, 340}));
   policy.inserted(Slots{4, 5, 6}, torch::zeros({3, 2}));
   policy.tracked(Slots{4}, torch::zeros({1, 2}));
@@ -62,7 +51,7 @@ TEST(MinRed, AgeCountsForTheTieNotTheSlot) {
   for (const auto tie : {TieRule::older, TieRule::newer}) {
     BufferConfig config;
     config.tie = tie;
-    auto policy = make(config);
+    auto policy = make_minred(config);
     policy.inserted(Slots{9, 3}, angles({0, 100}));
     policy.inserted(Slots{5, 1}, angles({0.5, 200}));
     EXPECT_THAT(policy.evict(1), ElementsAre(tie == TieRule::older ? 9 : 5));
@@ -70,7 +59,7 @@ TEST(MinRed, AgeCountsForTheTieNotTheSlot) {
 }
 
 TEST(MinRed, SamplesWithoutAFeatureTakeNoPart) {
-  auto policy = make();
+  auto policy = make_minred();
   policy.inserted(Slots{0, 1}, {});
   policy.inserted(Slots{2, 3, 4, 5}, {});
   policy.tracked(Slots{2, 3, 4, 5}, angles({0, 60, 61, 180}));
@@ -81,7 +70,7 @@ TEST(MinRed, SamplesWithoutAFeatureTakeNoPart) {
 TEST(MinRed, NewSamplesWithFeaturesMayLeaveAtOnce) {
   BufferConfig config;
   config.tie = TieRule::newer;
-  auto policy = make(config);
+  auto policy = make_minred(config);
   policy.inserted(Slots{0, 1, 2}, angles({0, 120, 240}));
   policy.inserted(Slots{3, 4}, angles({1, 60}));
   EXPECT_THAT(policy.evict(1), ElementsAre(3));
@@ -91,7 +80,7 @@ TEST(MinRed, TheFirstFeatureIsTakenWholeAndLaterOnesAreBlended) {
   BufferConfig config;
   config.momentum = 0.5;
   config.feature_type = FeatureType::float32;
-  auto policy = make(config);
+  auto policy = make_minred(config);
   policy.inserted(Slots{0, 1, 2, 3}, {});
   policy.tracked(Slots{0, 1, 2, 3}, angles({0, 44, 150, 250}));
   policy.tracked(Slots{0}, angles({90}));  // now at 45, a degree from slot 1
@@ -105,14 +94,14 @@ TEST(MinRed, TheFirstFeatureIsTakenWholeAndLaterOnesAreBlended) {
 TEST(MinRed, MomentumZeroTakesTheNewestFeature) {
   BufferConfig config;
   config.momentum = 0;
-  auto policy = make(config);
+  auto policy = make_minred(config);
   policy.inserted(Slots{0, 1, 2}, angles({0, 100, 200}));
   policy.tracked(Slots{1}, angles({201}));
   EXPECT_THAT(policy.evict(1), ElementsAre(1));
 }
 
 TEST(MinRed, OldestOfAllLeaveWhenFewerThanTwoFeaturesForEach) {
-  auto policy = make();
+  auto policy = make_minred();
   policy.inserted(Slots{7, 0, 1, 2, 3, 4}, {});
   policy.tracked(Slots{1, 2, 3}, angles({0, 1, 90}));
   EXPECT_THAT(policy.evict(2), ElementsAre(7, 0));  // 3 < 2 * 2
@@ -128,7 +117,7 @@ TEST(MinRed, OldestOfAllLeaveWhenFewerThanTwoFeaturesForEach) {
 TEST(MinRed, SamplesDrawnTooOftenLeaveFirstOldestFirst) {
   BufferConfig config;
   config.draw_limit = 2;
-  auto policy = make(config);
+  auto policy = make_minred(config);
   policy.inserted(Slots{5, 4, 3, 2, 1, 0}, angles({0, 60, 120, 180, 240, 241}));
   for (int draws = 0; draws < 2; ++draws) policy.drawn(Slots{0, 1, 2, 3, 4, 5});
   EXPECT_THAT(policy.evict(1), ElementsAre(1));  // nobody above the limit yet
@@ -143,7 +132,7 @@ TEST(MinRed, SamplesDrawnTooOftenLeaveFirstOldestFirst) {
 TEST(MinRed, AReusedSlotStartsWithoutDrawsAndFeature) {
   BufferConfig config;
   config.draw_limit = 1;
-  auto policy = make(config);
+  auto policy = make_minred(config);
   policy.inserted(Slots{0, 1}, angles({0, 90}));
   policy.drawn(Slots{0});
   policy.drawn(Slots{0});
@@ -155,7 +144,7 @@ TEST(MinRed, AReusedSlotStartsWithoutDrawsAndFeature) {
 }
 
 TEST(MinRed, BadFeaturesAreRefusedAndChangeNothing) {
-  auto policy = make();
+  auto policy = make_minred();
   policy.inserted(Slots{0, 1, 2, 3}, angles({0, 60, 120, 180}));
   const auto bad = torch::full({1, 2}, NAN);
   EXPECT_THAT([&] { policy.inserted(Slots{6}, bad); }, ThrowsMessage<Error>(HasSubstr("slot 6")));
@@ -167,14 +156,14 @@ TEST(MinRed, BadFeaturesAreRefusedAndChangeNothing) {
 }
 
 TEST(MinRed, RestoreRefusesDamagedState) {
-  auto policy = make();
+  auto policy = make_minred();
   policy.inserted(Slots{0, 1}, angles({0, 60}));
   auto state = policy.save();
   for (auto& [name, tensor] : state) {
     if (name == "slots") tensor = torch::tensor({0, 99}, torch::kLong);
   }
-  EXPECT_THAT([&] { make().restore(state); }, ThrowsMessage<Error>(HasSubstr("99")));
-  EXPECT_THAT([&] { make().restore({}); }, ThrowsMessage<Error>(HasSubstr("missing")));
+  EXPECT_THAT([&] { make_minred().restore(state); }, ThrowsMessage<Error>(HasSubstr("99")));
+  EXPECT_THAT([&] { make_minred().restore({}); }, ThrowsMessage<Error>(HasSubstr("missing")));
 }
 
 }  // namespace
