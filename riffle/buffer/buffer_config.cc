@@ -35,8 +35,9 @@ void BufferConfig::describe(Fields& fields) {
   fields.add("buffer.half_life", half_life,
              "merge: samples after which a sample counts half as much; 0: all of the past counts "
              "the same");
-  fields.add("buffer.stays", stays, {{"heavier", StayRule::heavier}, {"drawn", StayRule::drawn}, {"newer", StayRule::newer}},
-             "merge: who of a merged pair stays: the heavier, or by chance in proportion");
+  fields.add("buffer.stays", stays, {{"heavier", StayRule::heavier}, {"drawn", StayRule::drawn}},
+             "merge: who of a merged pair stays: by chance in proportion to the weights, or the "
+             "heavier");
   fields.add("buffer.draw", draw, {{"uniform", DrawRule::uniform}, {"weight", DrawRule::weight}},
              "how likely a sample is to be drawn: all the same, or by its weight (merge)");
   fields.add("buffer.draw_exponent", draw_exponent,

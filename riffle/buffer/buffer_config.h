@@ -11,13 +11,13 @@ namespace riffle {
 enum class FeatureTime { draw, arrival };  // when a sample gets its first feature
 enum class TieRule { older, newer };       // who of the most redundant pair leaves
 enum class DrawRule { uniform, weight };
-enum class StayRule { heavier, drawn, newer };  // who of a merged pair stays
+enum class StayRule { heavier, drawn };  // who of a merged pair stays
 enum class FeatureType { float32, float16, bfloat16 };
 enum class Storage { raw, jpeg };
 enum class BufferMemory { best, host, pinned, gpu };  // best: see choose_memory (memory_plan.h)
 
 struct BufferConfig {
-  std::string policy = "minred";   // a name of policy.cc
+  std::string policy = "merge";    // a name of policy.cc; why: docs/results/hostile.md
   std::string capacity = "65536";  // samples, or bytes for the whole buffer: "8GiB", "500MB"
   Storage storage = Storage::raw;
   BufferMemory memory = BufferMemory::best;  // for pictures; features stay with the network
@@ -36,7 +36,7 @@ struct BufferConfig {
   // For merge.
   double merge_exponent = 1;   // of the weights in the cost of a pair: 0, 0.25, 0.5, 0.75 or 1
   std::int64_t half_life = 0;  // of weights, in samples; 0: they do not fade
-  StayRule stays = StayRule::heavier;
+  StayRule stays = StayRule::drawn;
 
   bool is_none() const { return policy == "none"; }  // each stream batch is used once
 

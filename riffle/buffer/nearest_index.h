@@ -10,8 +10,9 @@
 // asked for.
 //
 // With weights (config.merge) a row stands for as many samples as its weight says. The pair that
-// costs least to merge is found (merge_cost.h) instead of the nearest; of its two ends the heavier
-// stays, of equal ones as the tie rule says, and takes the other's weight over.
+// costs least to merge is found (merge_cost.h) instead of the nearest. One of its two ends stays,
+// by chance in proportion to the weights or the heavier one (of equal ones as the tie rule says),
+// and takes the other's weight over. Chance is a function of the two ages.
 //
 // Cost. Setting a row costs O(dim). A take costs one product [rows changed since the last take x
 // rows present] and some bookkeeping per removal; never anything quadratic in the number of rows.
@@ -53,7 +54,7 @@ namespace riffle {
 struct MergeRule {
   // Of the exponent, in quarters: 4 is an exponent of 1.
   int quarters = 4;
-  StayRule stays = StayRule::heavier;
+  StayRule stays = StayRule::drawn;
 };
 
 struct NearestIndexConfig {

@@ -177,7 +177,6 @@ std::int64_t NearestIndexCpu::who_leaves(std::int64_t a, std::int64_t b) const {
     const bool stays = older_stays(ages_[older], ages_[newer], weights_[older], weights_[newer]);
     return stays ? newer : older;
   }
-  if (config_.merge && config_.merge->stays == StayRule::newer) return a_is_older ? a : b;
   if (config_.merge && weights_[a] != weights_[b]) return weights_[a] < weights_[b] ? a : b;
   return a_is_older == (config_.tie == TieRule::older) ? a : b;
 }

@@ -106,7 +106,6 @@ class NearestIndexCuda : public NearestIndex {
     view_.type = stored_as(config.type);
     view_.newer_leaves = config.tie == TieRule::newer;
     view_.quarters = config.merge ? config.merge->quarters : gpu::kUnweighted;
-    view_.newer_stays = config.merge && config.merge->stays == StayRule::newer;
     view_.draws_stayer = config.merge && config.merge->stays == StayRule::drawn;
     view_.rounding = rounding_;
     view_.rows = rows_.data_ptr();

@@ -115,7 +115,20 @@ class Naive {
     }
     pair.rank = {cost, std::max(a.change, b.change), std::min(a.change, b.change)};
   }
+  // Chance in proportion to the weights, by the finaliser of SplitMix64 over the two ages.
+  static bool older_stays(const Row& older, const Row& newer) {
+    std::uint64_t x = older.age * 0x9E3779B97F4A7C15 + newer.age;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+    x = x ^ (x >> 31);
+    const double chance = std::ldexp(static_cast<double>(x >> 11), -53);
+    return chance * (older.weight + newer.weight) < older.weight;
+  }
   bool a_leaves(const Row& a, const Row& b) const {
+    if (merge_ && merge_->stays == StayRule::drawn) {
+      const bool a_is_older = a.age < b.age;
+      return a_is_older ? !older_stays(a, b) : older_stays(b, a);
+    }
     if (merge_ && a.weight != b.weight) return a.weight < b.weight;
     return (a.age < b.age) == (tie_ == TieRule::older);
   }
@@ -144,7 +157,10 @@ class History {
     config_.tie = number / 2 % 2 == 0 ? TieRule::older : TieRule::newer;
     config_.neighbours = 1 + static_cast<std::int64_t>(random_.below(4));
     config_.device = at::Device(device);
-    if (weighted) config_.merge = MergeRule{.quarters = static_cast<int>(random_.below(5))};
+    if (weighted) {
+      config_.merge = MergeRule{.quarters = static_cast<int>(random_.below(5)),
+                                .stays = number / 4 % 2 == 0 ? StayRule::drawn : StayRule::heavier};
+    }
     whole_weights_ = random_.chance(0.5f);
     index_ = NearestIndex::create(config_);
     naive_.emplace(config_);
@@ -398,7 +414,10 @@ TEST(NearestIndex, CpuAndGpuTakeTheSameRows) {
     config.dim = 100;
     config.type = kTypes[(quarters + 1) % 3];
     config.neighbours = 4;
-    if (quarters >= 0) config.merge = MergeRule{.quarters = quarters};
+    if (quarters >= 0) {
+      config.merge = MergeRule{.quarters = quarters,
+                               .stays = quarters % 2 == 0 ? StayRule::drawn : StayRule::heavier};
+    }
     auto cpu = NearestIndex::create(config);
     config.device = at::Device(at::kCUDA);
     auto gpu = NearestIndex::create(config);

@@ -46,7 +46,6 @@ struct View {
   Stored type;
   bool newer_leaves;
   int quarters;       // of the weights' exponent; kUnweighted: rows have no weights
-  bool newer_stays;
   bool draws_stayer;  // chance decides who stays, in proportion to the weights
   double rounding;    // what a product may be wrong by
   void* rows;

@@ -206,7 +206,6 @@ __device__ bool leaves(const View& view, int a, int b) {
                                     : older_stays(age_b, age_a, weight_b, weight_a);
       return a_is_older != stays;
     }
-    if (view.newer_stays) return a_is_older;
     if (weight_a != weight_b) return weight_a < weight_b;
   }
   return a_is_older != view.newer_leaves;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -275,6 +276,35 @@ void expect_equal(const NamedTensors& a, const NamedTensors& b) {
   }
 }
 
+TEST(ReplayBuffer, HeavySamplesAreDrawnMoreOftenWhenAskedTo) {
+  for (const DrawRule rule : {DrawRule::uniform, DrawRule::weight}) {
+    auto config = config_of("merge", 8);
+    config.draw = rule;
+    config.draw_exponent = 1;
+    ReplayBuffer buffer(config, 4, kSize, kDim, 1);
+    // Eight directions, one of which comes again and again.
+    at::Tensor features = at::zeros({8, kDim});
+    for (std::int64_t i = 0; i < 8; ++i) features[i][i % kDim] = i < kDim ? 1 : -1;
+    buffer.insert(samples_of(0, 4), features.narrow(0, 0, 4));
+    buffer.insert(samples_of(4, 4), features.narrow(0, 4, 4));
+    for (std::uint64_t time = 2; time < 16; ++time) {
+      buffer.insert(samples_of(4 * time, 4), features.narrow(0, 0, 1).expand({4, kDim}));
+    }
+    std::map<Slot, int> drawn;
+    for (std::uint64_t update = 0; update < 400; ++update) {
+      Random random(5, Purpose("sample"), update);
+      ++drawn[buffer.sample(1, random).slots.front()];
+    }
+    int most = 0;
+    for (const auto& [slot, count] : drawn) most = std::max(most, count);
+    if (rule == DrawRule::weight) {
+      EXPECT_NEAR(most, 400 * 57.0 / 64, 50);
+    } else {
+      EXPECT_LT(most, 100);
+    }
+  }
+}
+
 TEST(ReplayBuffer, SaysWhichSlotsGotAnotherSample) {
   ReplayBuffer buffer(config_of("fifo", 6), 4, kSize, kDim, 1);
   buffer.insert(samples_of(0, 4));
@@ -294,9 +324,13 @@ struct Case {
   Storage storage = Storage::raw;
   std::int64_t draw_limit = 0;
   TieRule tie = TieRule::older;
+  DrawRule draw = DrawRule::uniform;
+  std::int64_t half_life = 0;
 
   BufferConfig config() const {
     auto made = config_of(policy, 24);
+    made.draw = draw;
+    made.half_life = half_life;
     made.storage = storage;
     made.draw_limit = draw_limit;
     made.tie = tie;
@@ -367,14 +401,16 @@ TEST_P(ReplayBufferHistory, RefusesStateOfAnotherConfigurationOrWithAPartMissing
               ThrowsMessage<Error>(HasSubstr("slot 1")));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ReplayBufferHistory,
-                         testing::Values(Case{"none", "none"}, Case{"fifo", "fifo"},
-                                         Case{"reservoir", "reservoir"}, Case{"minred", "minred"},
-                                         Case{"minred_newer", "minred", Storage::raw, 0,
-                                              TieRule::newer},
-                                         Case{"minred_draw_limit", "minred", Storage::raw, 3},
-                                         Case{"minred_jpeg", "minred", Storage::jpeg}),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    All, ReplayBufferHistory,
+    testing::Values(Case{"none", "none"}, Case{"fifo", "fifo"}, Case{"reservoir", "reservoir"},
+                    Case{"minred", "minred"},
+                    Case{"minred_newer", "minred", Storage::raw, 0, TieRule::newer},
+                    Case{"minred_draw_limit", "minred", Storage::raw, 3},
+                    Case{"minred_jpeg", "minred", Storage::jpeg}, Case{"merge", "merge"},
+                    Case{"merge_weighted", "merge", Storage::raw, 0, TieRule::older,
+                         DrawRule::weight, 40}),
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace riffle

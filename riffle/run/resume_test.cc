@@ -24,6 +24,7 @@ struct Case {
   std::string policy;
   FeatureTime features = FeatureTime::draw;
   Storage storage = Storage::raw;
+  DrawRule draw = DrawRule::uniform;
 };
 
 class ResumeEverywhere : public ResumeTest, public testing::WithParamInterface<Case> {};
@@ -32,6 +33,8 @@ TEST_P(ResumeEverywhere, EndsAsIfNothingHadHappened) {
   Config config = tiny(GetParam().policy);
   config.learner.buffer.features = GetParam().features;
   config.learner.buffer.storage = GetParam().storage;
+  config.learner.buffer.draw = GetParam().draw;
+  config.learner.buffer.half_life = 50;  // read by merge alone
   if (GetParam().policy == "none") config.learner.train.updates = 1;
   const fs::path whole = folder_ / "whole";
   train(config, whole);
@@ -49,6 +52,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"minred", "minred"},
                     Case{"minred_arrival", "minred", FeatureTime::arrival},
                     Case{"minred_jpeg", "minred", FeatureTime::draw, Storage::jpeg},
+                    Case{"merge", "merge", FeatureTime::arrival},
+                    Case{"merge_weighted", "merge", FeatureTime::draw, Storage::raw,
+                         DrawRule::weight},
                     Case{"reservoir_jpeg", "reservoir", FeatureTime::draw, Storage::jpeg}),
     [](const auto& test) { return test.param.name; });
 

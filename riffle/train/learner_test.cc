@@ -42,7 +42,8 @@ std::vector<UpdateReport> run(const LearnerConfig& config, const std::string& ur
 constexpr const char* kStream = "synthetic:?frames=6&size=16&seed=1";
 
 class LearnerPolicies : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(All, LearnerPolicies, testing::Values("fifo", "reservoir", "minred"));
+INSTANTIATE_TEST_SUITE_P(All, LearnerPolicies,
+                         testing::Values("fifo", "reservoir", "minred", "merge"));
 
 TEST_P(LearnerPolicies, TrainingStartsWhenTheBufferIsFullThenMakesKUpdatesABatch) {
   const auto reports = run(tiny(GetParam()), kStream);
