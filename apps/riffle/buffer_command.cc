@@ -15,8 +15,8 @@
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/image/codec.h"
+#include "riffle/pages/buffer_page.h"
 #include "riffle/run/saved_buffer.h"
-#include "riffle/study/buffer_page.h"
 #include "riffle/train/updater.h"
 
 namespace riffle {

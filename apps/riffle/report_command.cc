@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/file.h"
-#include "riffle/study/run_page.h"
+#include "riffle/pages/run_page.h"
 
 namespace riffle {
 namespace {

@@ -1,4 +1,4 @@
-#include "riffle/study/run_page.h"
+#include "riffle/pages/run_page.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,12 +8,12 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/pages/buffer_page.h"
 #include "riffle/report/html_page.h"
 #include "riffle/report/line_chart.h"
 #include "riffle/run/metrics_history.h"
 #include "riffle/run/run_folder.h"
 #include "riffle/run/saved_buffer.h"
-#include "riffle/study/buffer_page.h"
 
 namespace riffle {
 namespace fs = std::filesystem;

@@ -1,4 +1,4 @@
-#include "riffle/study/buffer_page.h"
+#include "riffle/pages/buffer_page.h"
 
 #include <algorithm>
 #include <cmath>
