@@ -3,7 +3,8 @@
 namespace riffle {
 
 void add_bench_command(CLI::App& app) {
-  CLI::App* bench = app.add_subcommand("bench", "Speed of a part, beside its peer, in one run");
+  CLI::App* bench =
+      app.add_subcommand("bench", "Measure the speed of a part beside its peer, in one run");
   bench->require_subcommand(1);
   bench->footer("Example: riffle bench load");
   add_bench_load(*bench);

@@ -15,9 +15,9 @@
 #include "apps/riffle/bench_pictures.h"
 #include "apps/riffle/bench_turns.h"
 #include "apps/riffle/commands.h"
-#include "apps/riffle/peer_process.h"
 #include <nlohmann/json.hpp>
 
+#include "riffle/base/child_process.h"
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
 #include "riffle/base/log.h"
@@ -39,7 +39,7 @@ struct LoadOptions : BenchTurns {
   int size = 256;
 };
 
-// A folder of its own, gone afterwards.
+// Removed with this object.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -62,7 +62,8 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// What one core did in a second of its own time: other programs on the machine hardly matter.
+// Returns the work done in a second of this thread's own CPU time, which other programs on the
+// machine hardly change.
 double per_cpu_second(double seconds, const std::function<std::int64_t()>& work) {
   const auto cpu_seconds = [] {
     timespec time{};
@@ -88,19 +89,19 @@ Picture load(const std::vector<std::byte>& bytes, int size) {
 
 struct Peer {
   std::string name;
-  std::unique_ptr<PeerProcess> process;
+  std::unique_ptr<ChildProcess> process;
 };
 
 std::optional<Peer> start_peer(const fs::path& folder, int size) {
   const std::string python = RIFFLE_PYTHON;
   if (!python.empty() && fs::exists(python)) {
     const std::string script = std::string(RIFFLE_SOURCE_DIR) + "/bench/load_pictures.py";
-    auto process = std::make_unique<PeerProcess>(
+    auto process = std::make_unique<ChildProcess>(
         std::vector<std::string>{python, script, folder.string(), "--size", std::to_string(size)});
     const auto hello = nlohmann::json::parse(process->read_line());
     if (hello.at("ready")) return Peer{hello.at("name"), std::move(process)};
   }
-  log_warning("no Python with Pillow (scripts/setup installs one): there is no peer to measure");
+  log_warning("no Python with Pillow was found (scripts/setup installs one): no peer is measured");
   return std::nullopt;
 }
 

@@ -17,7 +17,7 @@
 namespace riffle {
 namespace {
 
-// What is not given is chosen by the device: a CPU gets a size it can do in seconds.
+// What is not given depends on the device: a CPU gets a size it can do in seconds.
 struct BenchMinredOptions {
   std::string policy = "minred";
   std::string device = "cpu";
@@ -188,7 +188,7 @@ void run_bench_minred(const BenchMinredOptions& options) {
 
 void add_bench_minred(CLI::App& bench) {
   CLI::App* command = bench.add_subcommand(
-      "minred", "Who leaves by minimum redundancy: our index beside the authors' full matrix");
+      "minred", "MinRed's choice of samples: our index beside the authors' full matrix");
   const auto options = std::make_shared<BenchMinredOptions>();
   command
       ->add_option("--policy", options->policy,
@@ -211,10 +211,10 @@ void add_bench_minred(CLI::App& bench) {
   command->add_option("--batches", options->batches, "Stream batches measured")
       ->capture_default_str();
   command->add_option("--authors-batches", options->authors_batches,
-                      "Of those, also done the authors' way (3; on cuda 1; 0: none)");
-  command->add_option("--seed", options->seed, "Of the history")->capture_default_str();
+                      "Stream batches that are also done the authors' way (3; on cuda 1; 0: none)");
+  command->add_option("--seed", options->seed, "Seed of the history")->capture_default_str();
   command->add_option("--threads", options->threads, "CPU threads, for both ways (0: all)");
-  command->add_flag("--json", options->json, "One JSON object on standard output");
+  command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer("Example: riffle bench minred --device cuda --capacity 65536 --json");
   command->callback([options] { run_bench_minred(*options); });
 }

@@ -49,8 +49,7 @@ std::vector<std::string> command_of(const StepShape& shape, const std::vector<st
 
 StepPeers::StepPeers(const StepShape& shape) {
   if (std::string(RIFFLE_PYTHON).empty() || !std::filesystem::exists(RIFFLE_PYTHON)) {
-    log_warning(
-        "no Python with torch was found when riffle was built: there is no peer to measure");
+    log_warning("riffle was built without a Python that has torch: no peer is measured");
     return;
   }
   using Flags = std::vector<std::string>;
@@ -60,7 +59,7 @@ StepPeers::StepPeers(const StepShape& shape) {
   for (const Flags& flags : shape.device == "cuda" ? cuda : cpu) {
     show_progress(cat("starting a peer: torch ", join(flags, " ")));
     Peer peer;
-    peer.process = std::make_unique<PeerProcess>(command_of(shape, flags));
+    peer.process = std::make_unique<ChildProcess>(command_of(shape, flags));
     peer.name = nlohmann::json::parse(peer.process->read_line()).at("name");
     peers_.push_back(std::move(peer));
   }

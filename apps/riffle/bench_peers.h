@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/riffle/peer_process.h"
 #include <nlohmann/json.hpp>
 
+#include "riffle/base/child_process.h"
 #include "riffle/model/model_config.h"
 
 namespace riffle {
@@ -24,13 +24,14 @@ struct StepShape {
 // All programs take turns, round by round, so that a change of the machine's load hits all of them.
 class StepPeers {
  public:
-  StepPeers() = default;  // none
+  // No peers.
+  StepPeers() = default;
   // Starts the peers: on the CPU as one would write it, and channels-last; on a GPU the authors'
-  // setting, what is usual today, and the best that stock torch can do. None, with a warning, when
+  // setting, what is usual today, and the best that stock torch can do. Warns and starts none if
   // riffle was built without a Python that has torch.
   explicit StepPeers(const StepShape& shape);
 
-  // A turn of each; `ours`: images/s of riffle's turn just before.
+  // Gives each a turn. `ours` is the images/s of riffle's turn just before.
   void round(double seconds, double ours);
 
   // Adds "peers" and "ratio_to_best_peer" to a result.
@@ -39,18 +40,20 @@ class StepPeers {
  private:
   struct Peer {
     std::string name;
-    std::unique_ptr<PeerProcess> process;
+    std::unique_ptr<ChildProcess> process;
     std::vector<double> images_per_s;
-    std::vector<double> ratios;   // ours to this peer's, round by round
-    std::int64_t peak_bytes = 0;  // of the GPU
+    // Our rate over this peer's, round by round.
+    std::vector<double> ratios;
+    // Of the GPU.
+    std::int64_t peak_bytes = 0;
   };
   std::vector<Peer> peers_;
 };
 
-// Lines for people: riffle's rate, with `rest` behind it, and what report() added.
+// Prints riffle's rate, followed by `rest`, and what report() added.
 void print_beside_peers(const nlohmann::ordered_json& result, const std::string& rest);
 
-// The most memory held so far: of the GPU, or of this process, weights and code included.
+// Returns the most memory held so far: of the GPU, or of this process, weights and code included.
 std::int64_t peak_bytes(const std::string& device);
 
 }  // namespace riffle

@@ -7,8 +7,8 @@
 
 namespace riffle {
 
-// Soft light, things with hard edges, each with a texture in many scales whose contrast falls with
-// its fineness as in photographs. The same for the same seed.
+// Returns soft light and things with hard edges, each with a texture in many scales whose contrast
+// falls with its fineness as in photographs. The same for the same seed.
 Picture photograph_like(int width, int height, std::uint64_t seed);
 
 }  // namespace riffle

@@ -37,7 +37,7 @@ struct PipelineOptions : BenchTurns {
   bool peers = true;
 };
 
-// Updates for about `seconds`, in whole stream batches; images/s.
+// Makes updates for about `seconds`, in whole stream batches. Returns images/s.
 double turn(Learner& learner, const LearnerConfig& config, double seconds) {
   const auto start = Clock::now();
   const std::int64_t before = learner.update();

@@ -122,7 +122,9 @@ void add_bench_step(CLI::App& bench) {
   command->add_option("--width", options->width, "Channels of the first stage")
       ->check(positive)
       ->capture_default_str();
-  command->add_option("--projector-hidden", options->projector_hidden, "0: the encoder's width")
+  command
+      ->add_option("--projector-hidden", options->projector_hidden,
+                   "Hidden width of the projector; 0: the encoder's width")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
       ->capture_default_str();
   command->add_option("--projector-out", options->projector_out, "Width of the features")
@@ -146,7 +148,7 @@ void add_bench_step(CLI::App& bench) {
       ->capture_default_str();
   options->add_to(*command);
   command->add_flag("--profile", options->profile,
-                    "Instead of comparing, say where the time of an update goes");
+                    "Show where the time of an update goes instead of comparing");
   command->add_flag("!--no-peers", options->peers, "Leave Python torch out");
   command->footer(
       "Example, the demo's model on two threads:\n"

@@ -19,7 +19,7 @@ struct BenchTurns {
     command.add_option("--seconds", seconds, "Length of a turn")
         ->check(CLI::Range(0.001, 1e6))
         ->capture_default_str();
-    command.add_flag("--json", json, "The result as one JSON object on standard output");
+    command.add_flag("--json", json, "Print the result as one JSON object");
   }
 };
 

@@ -15,8 +15,8 @@
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/image/codec.h"
+#include "riffle/pages/buffer_page.h"
 #include "riffle/run/saved_buffer.h"
-#include "riffle/study/buffer_page.h"
 #include "riffle/train/updater.h"
 
 namespace riffle {
@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kExportQuality = 95;  // of exported JPEGs
+constexpr int kExportQuality = 95;
 
 struct BufferOptions {
   std::string run;
@@ -50,7 +50,7 @@ std::vector<std::size_t> export_order(const SavedBuffer& buffer, const BufferOpt
   return order;
 }
 
-// The pictures as JPEG files in order, and index.csv. Gives how many.
+// Writes the pictures as JPEG files in order, and index.csv. Returns their number.
 std::size_t export_pictures(SavedBuffer& buffer, const BufferOptions& options) {
   constexpr std::size_t kAtOnce = 256;
   const auto order = export_order(buffer, options);
@@ -153,9 +153,9 @@ void add_buffer_command(CLI::App& app) {
   command->add_option("RUN", options->run, "Run folder")->required();
   command
       ->add_option("--checkpoint", options->checkpoint,
-                   "Checkpoint, such as update-000000200, or its file; the newest without")
+                   "Checkpoint, such as update-000000200, or its file; default: the newest")
       ->option_text("NAME");
-  command->add_option("--out", options->out, "Where to write the page; RUN/buffer.html without")
+  command->add_option("--out", options->out, "Where to write the page; default: RUN/buffer.html")
       ->option_text("FILE");
   command->add_option("--shown", options->shown, "Pictures on each contact sheet")
       ->check(CLI::Range(1, 10000))
@@ -164,20 +164,21 @@ void add_buffer_command(CLI::App& app) {
       ->add_option("--export", options->folder,
                    "Write the pictures as JPEG files into this folder, with an index.csv")
       ->option_text("DIR");
-  command->add_option("--count", options->count, "Export at most so many; 0: all")
+  command->add_option("--count", options->count, "Export at most N pictures; 0: all")
       ->option_text("N [0]");
   command
-      ->add_option(
-          "--order", options->order,
-          "Which come first: least-redundant (only those with a feature), newest or oldest")
+      ->add_option("--order", options->order,
+                   "Which pictures come first: least-redundant (only those with a feature), newest "
+                   "or oldest")
       ->check(CLI::IsMember({"least-redundant", "newest", "oldest"}))
       ->option_text("ORDER [least-redundant]");
   command
-      ->add_option("--device", options->device, "cpu or cuda, to compare; that of the run without")
+      ->add_option("--device", options->device,
+                   "Where to compare features, cpu or cuda; default: the run's")
       ->option_text("NAME");
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(
-      "Example, a short run, and the hundred pictures of its buffer that are like no other:\n"
+      "Example, a short run and the hundred least redundant pictures of its buffer:\n"
       "  riffle train --run runs/first --size 32 --stem small --width 16 --capacity 256 \\\n"
       "               --batch 32 --max-updates 20\n"
       "  riffle buffer runs/first --export kept --count 100");

@@ -24,6 +24,7 @@ void collect(const CLI::App& app, const std::string& path, std::vector<Node>& no
 std::vector<std::string> flags(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;  // not for users
     for (const auto& name : option->get_lnames()) names.push_back("--" + name);
   }
   return names;

@@ -46,10 +46,10 @@ void add_config_command(CLI::App& app) {
       app.add_subcommand("config", "Print every configuration key with its meaning and value");
   const auto options = std::make_shared<ConfigOptions>();
   command->add_option("RUN", options->run,
-                      "A run folder: print what it used; without one, the defaults");
-  command->add_flag("--defaults", options->defaults, "The defaults, as without a run folder");
+                      "Run folder, to print what it used; default: the defaults");
+  command->add_flag("--defaults", options->defaults, "Print the defaults, as without a run folder");
   command->add_flag("--json", options->json,
-                    "As one JSON object: of each key its value, meaning and choices");
+                    "Print one JSON object with value, meaning and choices of each key");
   command->footer(
       "Example, a file to start from:\n"
       "  riffle config > my.yaml && riffle train --config my.yaml --run runs/mine");

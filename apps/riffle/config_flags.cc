@@ -23,7 +23,7 @@ ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<FlagForKey>& flags
   command.add_option("--config", file_, "YAML file with configuration keys")->option_text("FILE");
   command
       .add_option("--set", assignments_,
-                  "Any configuration key, repeatable (riffle config lists them)")
+                  "Any configuration key; repeatable (riffle config lists them)")
       ->option_text("KEY=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -16,16 +16,18 @@ namespace riffle {
 struct FlagForKey {
   const char* flag;
   const char* key;
-  bool repeatable = false;  // several values are joined by commas
+  // Several values are joined by commas.
+  bool repeatable = false;
 };
 
 class ConfigFlags {
  public:
-  // Adds --config, --set and the given flags to a command, each with its key's meaning and default
+  // Adds --config, --set and the given flags to a command, with the meaning and default of each key
   // as help.
   ConfigFlags(CLI::App& command, const std::vector<FlagForKey>& flags);
 
-  // Defaults, then the file, then flags, then --set. Throws Error as ConfigBuilder does.
+  // Returns the configuration from defaults, then the file, then flags, then --set. Throws Error as
+  // ConfigBuilder does.
   Config build() const;
 
  private:

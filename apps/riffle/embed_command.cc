@@ -35,7 +35,7 @@ void run_embed(const EmbedOptions& options) {
             [&](std::span<const Sample> batch, const at::Tensor& features) {
               file.append(batch, features);
             });
-  if (samples == 0) throw Error(cat(options.input, " gave no sample"));
+  if (samples == 0) throw Error(cat(options.input, " has no samples"));
   file.commit();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const double per_s = static_cast<double>(samples) / seconds.count();
@@ -53,7 +53,7 @@ void run_embed(const EmbedOptions& options) {
   } else {
     std::cout << options.out << ": " << samples << " x " << source.objective->encoder_dim()
               << " features of pictures of " << size << " px, " << fixed(per_s, 0)
-              << " images/s; what they are of: " << file.table().string() << '\n';
+              << " images/s; the samples are listed in " << file.table().string() << '\n';
   }
 }
 
@@ -61,7 +61,7 @@ void run_embed(const EmbedOptions& options) {
 
 void add_embed_command(CLI::App& app) {
   constexpr std::int64_t kMost = 1'000'000'000'000;
-  CLI::App* command = app.add_subcommand("embed", "Features of any stream, into a file");
+  CLI::App* command = app.add_subcommand("embed", "Write the features of a stream to a file");
   const auto options = std::make_shared<EmbedOptions>();
   options->add_source_to(*command);
   command->add_option("--input", options->input, "The stream; labels are not needed")
@@ -69,17 +69,19 @@ void add_embed_command(CLI::App& app) {
       ->option_text("URI");
   command
       ->add_option("--shape", options->shapes,
-                   "A shape around the stream, repeatable, innermost first")
+                   "A shape around the stream; repeatable, innermost first")
       ->join(',')
       ->option_text("NAME:key=value,...");
   command
-      ->add_option("--out", options->out,
-                   "Matrix of a row a sample, .npy or .safetensors; a .csv with index, clip, label "
-                   "and key of each row is written beside it")
+      ->add_option(
+          "--out", options->out,
+          "Matrix with one row per sample, .npy or .safetensors; a .csv beside it has index, "
+          "clip, label and key of each row")
       ->required()
       ->option_text("FILE");
   command
-      ->add_option("--samples", options->samples, "At most so many; 0: all (the stream must end)")
+      ->add_option("--samples", options->samples,
+                   "Read at most N samples; 0: all (the stream must end)")
       ->check(CLI::Range(std::int64_t{0}, kMost))
       ->option_text("N [0]");
   command->add_option("--batch", options->batch, "Pictures encoded at once")

@@ -1,4 +1,4 @@
-// The encoder that a command works with, on the command line.
+// Command-line flags that name the encoder a command works with.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,25 @@ struct EncoderFlags {
   std::string device;
   std::int64_t size = 0;
 
-  // Flags write to this: it must outlive the command. Where the encoder comes from:
+  // Adds the flags that say where the encoder comes from. Flags write to this: it must outlive the
+  // command.
   void add_source_to(CLI::App& command) {
     command.add_option("RUN", run, "Run folder, or a safetensors file with an encoder")->required();
     command
-        .add_option(
-            "--checkpoint", checkpoint,
-            "Checkpoint, such as update-000000200, or its file; the latest of the run without")
+        .add_option("--checkpoint", checkpoint,
+                    "Checkpoint, such as update-000000200, or its file; default: the newest")
         ->option_text("FILE");
   }
-  // How pictures are shown to it:
+  // Adds the flags that say how pictures are shown to it.
   void add_use_to(CLI::App& command) {
-    command.add_option("--device", device, "cpu or cuda; that of the run without")
-        ->option_text("NAME");
-    command.add_option("--size", size, "Side of the pictures, px; that of the run without")
+    command.add_option("--device", device, "cpu or cuda; default: the run's")->option_text("NAME");
+    command.add_option("--size", size, "Side of the pictures in px; default: the run's")
         ->check(CLI::Range(1, 4096))
         ->option_text("PX");
   }
 
   ModelSource open() const { return open_model(run, checkpoint); }
-  // Throws Error for a device that is not there.
+  // Throws Error if the device is not available.
   at::Device device_for(const ModelSource& source) const {
     return open_device(device.empty() ? source.device : device);
   }

@@ -19,7 +19,7 @@ struct ExportOptions : EncoderFlags {
   bool json = false;
 };
 
-// What --format says, or else the ending of the file.
+// Returns what --format says, or else the ending of the file.
 std::string format_of(const ExportOptions& options) {
   const auto ending = std::filesystem::path(options.out).extension();
   const std::string by_ending = ending == ".onnx"          ? "onnx"
@@ -67,8 +67,8 @@ void add_export_command(CLI::App& app) {
   command
       ->add_option(
           "--format", options->format,
-          "safetensors (torchvision's names) or onnx (free batch size); by the file's ending "
-          "without")
+          "safetensors (torchvision's names) or onnx (any batch size); default: by the file's "
+          "ending")
       ->check(CLI::IsMember({"safetensors", "onnx"}))
       ->option_text("FORMAT");
   command->add_option("--out", options->out, "File to write")->required()->option_text("FILE");

@@ -1,5 +1,4 @@
-// The program: finds the sub-command, and turns whatever goes wrong into one clear line and an exit
-// code.
+// The program: finds the sub-command, and turns any failure into one clear line and an exit code.
 
 #include <algorithm>
 #include <exception>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "apps/riffle/commands.h"
+#include "apps/riffle/help_format.h"
 #include "apps/riffle/version.h"
 #include <CLI/CLI.hpp>
 #include <c10/util/Exception.h>
@@ -66,12 +66,13 @@ void require_known_options(const CLI::App& app, int argc, char** argv) {
 
 int run(int argc, char** argv) {
   CLI::App app("riffle learns visual representations from streams that never end.", "riffle");
+  app.formatter(std::make_shared<HelpFormat>());  // sub-commands take it over
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
   app.fallthrough();  // -q may follow the command
   app.footer("Example: riffle demo\nEvery command has --help with an example of its own.");
   bool quiet = false;
-  app.add_flag("-q,--quiet", quiet, "No progress, only warnings and errors");
+  app.add_flag("-q,--quiet", quiet, "Print warnings and errors only, no progress");
   app.parse_complete_callback([&quiet] {
     if (quiet) set_log_level(LogLevel::warnings);
   });

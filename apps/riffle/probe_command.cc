@@ -87,7 +87,7 @@ void add_probe_command(CLI::App& app) {
       ->option_text("URI");
   command
       ->add_option("--train-shape", options->train_shapes,
-                   "A shape around --train, repeatable, innermost first")
+                   "A shape around --train; repeatable, innermost first")
       ->join(',')
       ->option_text("NAME:key=value,...");
   command->add_option("--val-shape", options->val_shapes, "The same around --val")
@@ -100,8 +100,8 @@ void add_probe_command(CLI::App& app) {
   options->add_use_to(*command);
   command
       ->add_option("--samples", options->samples,
-                   "At most so many of each stream; 0: all (they must end)")
-      ->option_text("[0]");
+                   "Read at most N samples of each stream; 0: all (the streams must end)")
+      ->option_text("N [0]");
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(
       "Example, on the embedded stream (two seeds, so no clip is in both):\n"

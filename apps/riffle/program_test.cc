@@ -1,4 +1,4 @@
-// The program as a user meets it: exit codes, one-line complaints, JSON, files left behind.
+// The program as a user meets it: exit codes, one-line complaints, JSON, the files it leaves.
 
 #include "apps/riffle/testing/program.h"
 
@@ -13,9 +13,9 @@ namespace {
 
 TEST_F(ProgramTest, EveryCommandHasHelpThatEndsWithAnExample) {
   EXPECT_EQ(riffle("--help").exit_code, 0);
-  for (const char* command :
-       {"demo", "train", "resume", "probe", "stream", "buffer", "embed", "export", "report",
-        "config", "completion", "bench load", "bench step", "bench minred"}) {
+  for (const char* command : {"demo", "train", "resume", "probe", "stream", "buffer", "embed",
+                              "export", "report", "study", "config", "completion", "bench load",
+                              "bench step", "bench pipeline", "bench minred"}) {
     const auto outcome = riffle(std::string(command) + " --help");
     EXPECT_EQ(outcome.exit_code, 0) << command;
     EXPECT_THAT(outcome.out, HasSubstr("Example")) << command;
@@ -74,7 +74,7 @@ TEST_F(ProgramTest, TrainThenProbeGivesAccuraciesBesideTheUntrainedNetwork) {
   expect_refused("train --run run " + kTiny, "holds a run already");
 }
 
-TEST_F(ProgramTest, ARunThatCameToNothingMayBeTriedAgain) {
+TEST_F(ProgramTest, ARunThatProducedNoCheckpointMayBeTriedAgain) {
   const std::string train = "-q train --run run " + kTiny + " --shape limit:samples=";
   expect_refused(train + "24", "give a smaller --capacity or a longer stream");
   EXPECT_EQ(riffle(train + "48").exit_code, 0);
@@ -176,6 +176,36 @@ TEST_F(ProgramTest, AShortDemoComparesAllModesAndWritesItsPage) {
               testing::ElementsAre("conventional", "fifo", "reservoir", "minred", "decorrelated"));
   EXPECT_TRUE(result["untrained"].contains("linear_top1"));
   EXPECT_TRUE(fs::exists(folder_ / result["report"].get<std::string>()));
+  EXPECT_EQ(result["report"], "page/report.html");
+}
+
+TEST_F(ProgramTest, ADemoOfChosenModesAndSeedsBeginsAgainInItsFolder) {
+  const std::string demo = "-q demo --json --set train.max_updates=12 --set model.width=4 ";
+  const auto both = riffle(demo + "--seed 3,4 --only mode=fifo,reservoir --jobs 2");
+  ASSERT_EQ(both.exit_code, 0) << both.err;
+  const auto result = nlohmann::json::parse(both.out);
+  EXPECT_EQ(result["seed"], 3);
+  EXPECT_THAT(result["run_seeds"].get<std::vector<int>>(),
+              testing::ElementsAre(3000, 3001, 4000, 4001));
+  ASSERT_EQ(result["modes"].size(), 2u);
+  EXPECT_EQ(result["modes"][1]["mode"], "reservoir");
+  EXPECT_EQ(result["modes"][1]["linear_top1_runs"].size(), 4u);
+  EXPECT_EQ(result["report"], "demo/report.html");
+
+  // A folder with runs of other settings, or with a whole demo, is not an obstacle.
+  const auto other = riffle(demo + "--seed 3 --only mode=fifo --set train.lr=0.1");
+  ASSERT_EQ(other.exit_code, 0) << other.err;
+  const auto again = riffle(demo + "--seed 3 --only mode=fifo --set train.lr=0.1");
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(nlohmann::json::parse(other.out)["modes"][0]["linear_top1_runs"],
+            nlohmann::json::parse(again.out)["modes"][0]["linear_top1_runs"]);
+}
+
+TEST_F(ProgramTest, AQuickDemoSaysThatItIsNotAMeasurement) {
+  const auto outcome = riffle("demo --quick --set train.max_updates=12 --set model.width=4");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("Not a measurement"));
+  EXPECT_THAT(outcome.out, HasSubstr("MinRed buffer"));
 }
 
 }  // namespace

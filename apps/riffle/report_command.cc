@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/file.h"
-#include "riffle/study/run_page.h"
+#include "riffle/pages/run_page.h"
 
 namespace riffle {
 namespace {
@@ -33,10 +33,11 @@ void run_report(const ReportOptions& options) {
 void add_report_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("report", "One HTML page about one run or several");
   const auto options = std::make_shared<ReportOptions>();
-  command->add_option("RUN", options->runs, "Run folders; they may still be going on")->required();
+  command->add_option("RUN", options->runs, "Run folders; the runs may still be in progress")
+      ->required();
   command
       ->add_option("--out", options->out,
-                   "Where to write the page; without: report.html, of one run in its folder")
+                   "Where to write the page; default: report.html, for a single run in its folder")
       ->option_text("FILE");
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(

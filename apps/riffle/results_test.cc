@@ -180,7 +180,7 @@ TEST_F(ResultsTest, ZshTakesItsCompletionScript) {
   ASSERT_EQ(script.exit_code, 0);
   EXPECT_THAT(script.out, StartsWith("#compdef riffle\n"));
   EXPECT_THAT(script.out, HasSubstr("'export:The encoder as a file that other tools open'"));
-  if (std::system("command -v zsh >/dev/null") != 0) GTEST_SKIP() << "there is no zsh to ask";
+  if (std::system("command -v zsh >/dev/null") != 0) GTEST_SKIP() << "zsh is not installed";
   std::ofstream(folder_ / "_riffle") << script.out;
   EXPECT_EQ(std::system(("zsh -n '" + (folder_ / "_riffle").string() + "'").c_str()), 0);
 }

@@ -15,7 +15,7 @@ struct ResumeOptions {
 }  // namespace
 
 void add_resume_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("resume", "Go on with a run where it stopped");
+  CLI::App* command = app.add_subcommand("resume", "Continue a run where it stopped");
   const auto options = std::make_shared<ResumeOptions>();
   command->add_option("RUN", options->run, "Run folder")->required();
   const auto add = [&](const char* flag, const char* key, const char* help, const char* text) {
@@ -29,16 +29,17 @@ void add_resume_command(CLI::App& app) {
         ->option_text(text);
   };
   add("--max-updates", "train.max_updates",
-      "Updates after which the run ends; changes the schedule where it depends on the end", "N");
-  add("--max-hours", "run.max_hours", "Hours after which to stop again; 0: none", "HOURS");
-  add("--keep", "checkpoint.keep", "The newest checkpoints that are kept", "N");
+      "Updates after which the run ends; a schedule that depends on the end changes with it", "N");
+  add("--max-hours", "run.max_hours", "Hours after which to stop again; 0: no limit", "HOURS");
+  add("--keep", "checkpoint.keep", "Number of checkpoints to keep, the newest", "N");
   add("--threads", "train.threads",
-      "CPU threads. As at the start without: another count gives the same up to rounding only",
-      "N");
+      "CPU threads; default: the run's. Another number gives the same result up to rounding", "N");
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(
-      "Everything is as if the run had never stopped. Options are kept in the run's config.yaml.\n"
-      "Example, a run that was to end after 2000 updates:\n"
+      "The result is the same as if the run had never stopped. What is changed here is kept in "
+      "the\n"
+      "run's config.yaml.\n\n"
+      "Example, a run that has made its 2000 updates:\n"
       "  riffle resume runs/photos --max-updates 4000");
   command->callback([options] {
     print_training_result(options->run, resume(options->run, options->assignments), options->json);

@@ -156,10 +156,10 @@ void add_stream_command(CLI::App& app) {
       ->required();
   command
       ->add_option("--shape", options->shapes,
-                   "A shape around the stream, repeatable, innermost first")
+                   "A shape around the stream; repeatable, innermost first")
       ->join(',')
       ->option_text("NAME:key=value,...");
-  command->add_option("--samples", options->survey.samples, "Read at most so many")
+  command->add_option("--samples", options->survey.samples, "Read at most N samples")
       ->check(CLI::Range(std::int64_t{1}, kMost))
       ->option_text("N [1000]");
   command
@@ -168,16 +168,17 @@ void add_stream_command(CLI::App& app) {
       ->check(CLI::Range(std::int64_t{2}, kMost))
       ->option_text("N [256]");
   command
-      ->add_option("--sheet", options->sheet,
-                   "Where to write the contact sheet, a PNG in order of time: the bar under each "
-                   "picture grows with time and has its clip's colour; '' for none")
+      ->add_option(
+          "--sheet", options->sheet,
+          "Where to write the contact sheet, a PNG; '' for none. Pictures are in order of time; "
+          "the bar under each grows with time and has the colour of its clip")
       ->option_text("FILE [contact.png]");
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(
-      "Example, what a learner would see of a folder of photographs:\n"
-      "  riffle stream 'folder:photos?order=time' --samples 2000 --sheet photos.png\n"
-      "and of the same as clips of 16 frames:\n"
-      "  riffle stream folder:photos --shape clips:length=16 --shape limit:samples=5000");
+      "Examples\n  What a learner would see of a folder of photographs:\n"
+      "    riffle stream 'folder:photos?order=time' --samples 2000 --sheet photos.png\n"
+      "  The same as clips of 16 frames:\n"
+      "    riffle stream folder:photos --shape clips:length=16 --shape limit:samples=5000");
   command->callback([options] { run_stream(*options); });
 }
 

@@ -4,10 +4,10 @@
 #include <iostream>
 
 #include "apps/riffle/commands.h"
+#include "apps/riffle/study_flags.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/error.h"
-#include "riffle/base/file.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/study/study_check.h"
@@ -26,47 +26,21 @@ struct StudyOptions {
   std::string scale = "small";
   std::string data;
   std::string out;
+  std::int64_t first_seed = 0;
   std::int64_t seeds = 0;
   std::string device;
-  std::vector<std::string> only;
   bool dry_run = false;
-  bool json = false;
+  StudyFlags flags;
 };
-
-// Beside the installed program, or in the source tree that it was built from.
-std::vector<fs::path> study_folders() {
-  std::vector<fs::path> folders;
-  std::error_code none;
-  const fs::path program = fs::read_symlink("/proc/self/exe", none);
-  for (const fs::path& folder : {program.parent_path() / "../share/riffle/studies",
-                                 fs::path(RIFFLE_SOURCE_DIR) / "studies"}) {
-    if (fs::is_directory(folder)) folders.push_back(folder.lexically_normal());
-  }
-  return folders;
-}
-
-fs::path find_study(const std::string& name) {
-  if (name.ends_with(".yaml")) return name;
-  std::vector<std::string> names;
-  for (const auto& folder : study_folders()) {
-    const fs::path file = folder / (name + ".yaml");
-    if (fs::exists(file)) return file;
-    for (const auto& path : list_folder(folder)) {
-      if (path.extension() == ".yaml") names.push_back(path.stem().string());
-    }
-  }
-  std::ranges::sort(names);
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  throw Error(unknown_name("study", name, names));
-}
 
 std::string command_text(const StudyOptions& options, const fs::path& out) {
   std::string text = cat("riffle study ", options.study, " --scale ", options.scale);
   if (!options.data.empty()) text += cat(" --data ", options.data);
   text += cat(" --out ", out.string());
+  if (options.first_seed != 0) text += cat(" --seed ", options.first_seed);
   if (options.seeds > 0) text += cat(" --seeds ", options.seeds);
   if (!options.device.empty()) text += cat(" --device ", options.device);
-  return text;
+  return text + options.flags.set_text();
 }
 
 std::string time_text(double seconds) {
@@ -90,7 +64,7 @@ void list_runs(const StudyOptions& options, const Study& study, const RunChoice&
                const fs::path& out) {
   const StudyEstimate estimate = estimate_study(study, out, choice);
   warn_if_not_ready(study, estimate);
-  if (options.json) {
+  if (options.flags.json) {
     Json runs = Json::array();
     for (const auto& [run, done, seconds] : estimate.runs) {
       runs.push_back({{"run", run.slug},
@@ -122,17 +96,24 @@ void print_tables(const StudyFiles& files) {
 
 void run_study_command(const StudyOptions& options) {
   Study study = load_study(find_study(options.study), options.scale, options.data);
-  if (options.seeds > 0) study.seeds = options.seeds;
-  study.device = options.device;
+  if (options.seeds > 0 || options.first_seed != 0) {
+    study.seeds =
+        seeds_from(options.first_seed, options.seeds > 0 ? options.seeds : std::ssize(study.seeds));
+  }
+  options.flags.change(study);
+  if (!options.device.empty()) study.overrides.emplace_back("run.device", options.device);
   const fs::path out = options.out.empty()
                            ? fs::path("studies-out") / cat(study.name, '-', options.scale)
                            : fs::path(options.out);
-  const RunChoice choice = parse_choice(study, options.only);
-  if (options.dry_run) return list_runs(options, study, choice, out);
+  if (options.dry_run) {
+    return list_runs(options, study, parse_choice(study, options.flags.only), out);
+  }
 
-  const StudyOutcome outcome = run_study(study, out, choice);
+  const auto made = options.flags.run(study, out);
+  if (!made) return;
+  const StudyOutcome& outcome = *made;
   const StudyFiles files = write_study(outcome, out, command_text(options, out));
-  if (options.json) {
+  if (options.flags.json) {
     Json failed = Json::array();
     for (const auto& [slug, why] : outcome.failed) failed.push_back({{"run", slug}, {"why", why}});
     const std::vector<std::string> tables(files.tables.begin(), files.tables.end());
@@ -151,13 +132,7 @@ void run_study_command(const StudyOptions& options) {
   } else {
     print_tables(files);
   }
-  if (!outcome.failed.empty()) {
-    std::vector<std::string> slugs;
-    for (const auto& [slug, why] : outcome.failed) slugs.push_back(slug);
-    throw Error(cat(slugs.size(), " of ", outcome.runs.size(), " runs failed: ", join(slugs, ", "),
-                    " (", outcome.failed.front().second, ")"),
-                ErrorKind::failure);
-  }
+  require_no_failure(outcome);
 }
 
 }  // namespace
@@ -169,32 +144,40 @@ void add_study_command(CLI::App& app) {
   command
       ->add_option("STUDY", options->study,
                    "efficiency, bandwidth, correlated, lifelong, unseen, buffer-contents, "
-                   "schedules, unique-images, growing, policies, hostile, or a file.yaml")
+                   "schedules, unique-images, growing, policies, hostile, demo, or a file.yaml")
       ->required();
-  command->add_option("--scale", options->scale, "smoke, small (one GPU) or paper")
+  command
+      ->add_option("--scale", options->scale,
+                   "smoke (seconds, any machine), small (one GPU) or paper")
       ->option_text("[small]");
   command->add_option("--data", options->data, "Folder of the data sets")->option_text("DIR");
   command
       ->add_option("--out", options->out,
-                   "Folder of runs and pages; what is done there is not done again")
+                   "Folder of runs and pages; a run that is done there is not made again")
       ->option_text("[studies-out/STUDY-SCALE]");
-  command->add_option("--seeds", options->seeds, "Runs of each kind, with a seed of their own")
+  command->add_option("--seed", options->first_seed, "Seed of the first run of each kind")
+      ->check(CLI::Range(0, 1'000'000'000))
+      ->option_text("[0]");
+  command
+      ->add_option("--seeds", options->seeds,
+                   "Runs of each kind, with seeds from --seed on; default: what the scale says")
       ->check(CLI::Range(1, 1000))
       ->option_text("N");
-  command->add_option("--device", options->device, "Of all runs, in place of the study's own")
+  command->add_option("--device", options->device, "Device of all runs; default: the study's")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->option_text("cpu|cuda");
-  command
-      ->add_option(
-          "--only", options->only,
-          "Make these runs alone, of an axis of the study or of seed; repeatable. The page "
-          "shows all that are done")
-      ->option_text("AXIS=VALUE,...");
+  options->flags.add_to(*command, "--jobs", "[1]");
   command->add_flag("--dry-run", options->dry_run, "List the runs and how long they will take");
-  command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(
-      "Example, seconds on any machine:\n"
-      "  riffle study correlated --scale smoke --out out/correlated");
+      "A study makes many runs that differ in a few named ways, measures them, and\n"
+      "leaves a page with tables and figures. If it is interrupted, the same command\n"
+      "continues it. docs/studies.md explains the YAML files that hold studies.\n\n"
+      "Examples\n"
+      "  Every part of a study in seconds, on any machine:\n"
+      "    riffle study correlated --scale smoke --out out/correlated\n"
+      "  Three fresh seeds of two policies, six runs at once:\n"
+      "    riffle study policies --data data --seed 10 --seeds 3 --jobs 6 \\\n"
+      "                 --only mode=fifo,minred");
   command->callback([options] { run_study_command(*options); });
 }
 

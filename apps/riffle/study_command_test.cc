@@ -86,7 +86,7 @@ TEST_F(StudyCommandTest, ADeviceTakesThePlaceOfTheStudysOwn) {
   expect_refused("study unique-images --scale smoke --device gpu", "cuda");
 }
 
-TEST_F(StudyCommandTest, StoppedWhileItProbesItGoesOnLater) {
+TEST_F(StudyCommandTest, StoppedWhileItProbesItContinuesLater) {
   std::ofstream(folder_ / "slow.yaml") << R"(
 set:
   model: {arch: resnet10, stem: stride2, width: 2, projector_out: 8, predictor_hidden: 4}
@@ -115,7 +115,7 @@ show:
   ASSERT_TRUE(status) << study.errors();
   EXPECT_TRUE(WIFEXITED(*status)) << study.errors();
   EXPECT_EQ(WEXITSTATUS(*status), 1);
-  EXPECT_THAT(study.errors(), HasSubstr("the same command goes on where it was"));
+  EXPECT_THAT(study.errors(), HasSubstr("the same command continues where it was"));
   EXPECT_FALSE(fs::exists(folder_ / "out/runs/fifo-seed0/result.json"));
   EXPECT_EQ(riffle("-q study slow.yaml --scale smoke --out out").exit_code, 0);
 }
@@ -135,7 +135,131 @@ TEST_F(StudyCommandTest, TwoProcessesMakePartsOfOneStudy) {
   EXPECT_EQ(nlohmann::json::parse(again.out)["done"], 3);
 }
 
+// Two kinds of runs of some seconds, and one whose stream is too short.
+constexpr const char* kThreeRuns = R"(
+set:
+  model: {arch: resnet10, stem: stride2, width: 2, projector_out: 8, predictor_hidden: 4}
+  augment.size: 16
+  stream.uri: 'synthetic:?size=16&seed={seed}'
+  buffer.capacity: 16
+  train: {batch: 8, max_updates: 1500, threads: 1}
+  metrics: {every: 1, nearest_every: 0}
+vary:
+  stream:
+    short: {stream.uri: 'synthetic:?size=16&samples=9'}
+    one: {buffer.policy: fifo}
+    two: {buffer.policy: reservoir}
+probe:
+  points: 2
+  sets:
+    synthetic: {train: 'synthetic:?frames=1&size=16&seed=7&samples=200', val: 'synthetic:?frames=1&size=16&seed=8&samples=100'}
+scales:
+  smoke: {}
+show:
+  - table: Accuracy
+    rows: stream
+    values: linear_top1
+)";
+
+// What does not depend on the time it took, of every run.
+nlohmann::json lasting_results(const fs::path& out, const std::vector<std::string>& slugs) {
+  nlohmann::json all;
+  for (const auto& slug : slugs) {
+    auto result = nlohmann::json::parse(content(out / "runs" / slug / "result.json"));
+    result["values"].erase("seconds");
+    result["values"].erase("images_per_s");
+    all.push_back(result);
+  }
+  return all;
+}
+
+TEST_F(StudyCommandTest, RunsMadeAtOnceGiveWhatRunsInTurnGive) {
+  std::ofstream(folder_ / "three.yaml") << kThreeRuns;
+  const std::string study = "-q study three.yaml --scale smoke --set train.max_updates=60 --json ";
+  const auto in_turn = riffle(study + "--out a");
+  const auto at_once = riffle(study + "--jobs 3 --out b");
+  for (const auto& outcome : {in_turn, at_once}) {
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("1 of 3 runs failed: short-seed0 (the stream ended"));
+    EXPECT_EQ(nlohmann::json::parse(outcome.out)["made"], 2);
+  }
+  const std::vector<std::string> slugs = {"one-seed0", "two-seed0"};
+  EXPECT_EQ(lasting_results(folder_ / "a", slugs), lasting_results(folder_ / "b", slugs));
+}
+
+std::vector<pid_t> children_of(pid_t process) {
+  const std::string id = std::to_string(process);
+  std::ifstream in("/proc/" + id + "/task/" + id + "/children");
+  return {std::istream_iterator<pid_t>(in), {}};
+}
+
+bool both_have_begun(const fs::path& out) {
+  for (const char* slug : {"one-seed0", "two-seed0"}) {
+    std::error_code none;
+    const auto bytes = fs::file_size(out / "runs" / slug / "metrics.jsonl", none);
+    if (none || bytes == 0) return false;
+  }
+  return true;
+}
+
+TEST_F(StudyCommandTest, StoppedWithSeveralRunsAtWorkItContinuesLater) {
+  std::ofstream(folder_ / "three.yaml") << kThreeRuns;
+  const std::string only = "stream=one,two";
+  Process study(folder_, {"study", "three.yaml", "--scale", "smoke", "--out", "out", "--only", only,
+                          "--jobs", "2"});
+  ASSERT_TRUE(study.becomes([&] { return both_have_begun(folder_ / "out"); }, 60))
+      << study.errors();
+  const auto workers = children_of(study.id());
+  EXPECT_EQ(workers.size(), 2u);
+  study.signal(SIGINT);
+  const auto status = study.ended(60);
+  ASSERT_TRUE(status) << study.errors();
+  EXPECT_EQ(WEXITSTATUS(*status), 1) << study.errors();
+  EXPECT_THAT(study.errors(), HasSubstr("the same command continues where it was"));
+  for (const auto worker : workers) EXPECT_EQ(::kill(worker, 0), -1) << "still there";
+  for (const char* slug : {"one-seed0", "two-seed0"}) {
+    EXPECT_FALSE(fs::is_empty(folder_ / "out/runs" / slug / "checkpoints")) << slug;
+    EXPECT_FALSE(fs::exists(folder_ / "out/runs" / slug / "result.json")) << slug;
+  }
+  const std::string again = "-q study three.yaml --scale smoke --jobs 2 --only " + only;
+  ASSERT_EQ(riffle(again + " --out out").exit_code, 0);
+  ASSERT_EQ(riffle(again + " --out whole").exit_code, 0);
+  const std::vector<std::string> slugs = {"one-seed0", "two-seed0"};
+  EXPECT_EQ(lasting_results(folder_ / "out", slugs), lasting_results(folder_ / "whole", slugs));
+}
+
+TEST_F(StudyCommandTest, AProcessThatDiesFailsItsRunAlone) {
+  std::ofstream(folder_ / "three.yaml") << kThreeRuns;
+  Process study(folder_, {"study", "three.yaml", "--scale", "smoke", "--out", "out", "--only",
+                          "stream=one,two", "--jobs", "2"});
+  ASSERT_TRUE(study.becomes([&] { return both_have_begun(folder_ / "out"); }, 60))
+      << study.errors();
+  const auto workers = children_of(study.id());
+  ASSERT_EQ(workers.size(), 2u);
+  ::kill(workers.front(), SIGKILL);
+  const auto status = study.ended(60);
+  ASSERT_TRUE(status) << study.errors();
+  EXPECT_EQ(WEXITSTATUS(*status), 1);
+  EXPECT_THAT(study.errors(), HasSubstr("runs failed: "));
+  EXPECT_THAT(study.errors(), HasSubstr("signal 9"));
+  const auto json = nlohmann::json::parse(content(folder_ / "out/three.json"));
+  int done = 0;
+  for (const auto& run : json["runs"]) done += run["values"].is_null() ? 0 : 1;
+  EXPECT_EQ(done, 1);
+}
+
+TEST_F(StudyCommandTest, SeedsBeginWhereTheyAreAskedTo) {
+  const auto outcome =
+      riffle("study unique-images --scale smoke --seed 7 --seeds 2 --dry-run --json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(json["runs"].size(), 6u);
+  EXPECT_EQ(json["runs"][0]["run"], "1-seed7");
+  EXPECT_EQ(json["runs"][3]["run"], "1-seed8");
+}
+
 TEST_F(StudyCommandTest, BadUsageIsRefused) {
+  expect_refused("study unique-images --scale smoke --set train.bacth=3", "train.batch");
   expect_refused("study eficiency --scale smoke", "did you mean 'efficiency'");
   expect_refused("study efficiency --scale tiny", "smoke");
   expect_refused("study efficiency --scale small", "--data");

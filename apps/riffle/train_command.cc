@@ -39,12 +39,11 @@ void run_train(const TrainOptions& options) {
 void add_train_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Learn from a stream");
   const auto options = std::make_shared<TrainOptions>(*command);
-  command
-      ->add_option("--run", options->run, "Folder of the run; made, and must not hold one already")
+  command->add_option("--run", options->run, "Folder of the run; must not hold one already")
       ->required()
       ->option_text("DIR");
   command->add_flag("--profile", options->training.profile,
-                    "Say where the time of an update goes: a table, after about 120 updates");
+                    "Show where the time of an update goes: a table, after about 120 updates");
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(
       "Example, a folder of photographs on a laptop:\n"

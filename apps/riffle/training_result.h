@@ -1,4 +1,4 @@
-// What `riffle train` and `riffle resume` say at their end.
+// What `riffle train` and `riffle resume` print when they end.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace riffle {
 
-// With `json`, one object on standard output; a word for people on standard error in any case.
+// Prints a message on standard error and, with `json`, one object on standard output.
 void print_training_result(const std::string& run, const TrainingResult& result, bool json);
 
 }  // namespace riffle

@@ -1,4 +1,4 @@
-// What `riffle --version` says: the program, and the libraries built in with their versions.
+// What `riffle --version` prints: the program, and the libraries built in with their versions.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A chart's axis: which range it shows, where its ticks stand and what they say.
+// A chart's axis: the range it shows, its ticks and their texts.
 #pragma once
 
 #include <string>
@@ -12,21 +12,25 @@ struct Axis {
   Scale scale = Scale::linear;
   double low = 0;
   double high = 1;
-  std::vector<double> ticks = {};  // ascending, all within [low, high]
+  // Ascending, all within [low, high].
+  std::vector<double> ticks = {};
 
-  // Where a value lies between low (0) and high (1).
+  // Returns the place of a value between low (0) and high (1).
   double fraction(double value) const;
-  // A tick's text, with as many decimals as tell neighbouring ticks apart: "0.05", "1,500", "20k".
+  // Returns a tick's text, with as many decimals as tell neighbouring ticks apart: "0.05", "1,500",
+  // "20k".
   std::string tick_text(double tick) const;
 };
 
 enum class Ends {
-  rounded,  // the range grows to the next tick on both sides
-  tight     // the range is the data's; ticks only inside
+  // The range grows to the next tick on both sides.
+  rounded,
+  // The range is the data's; ticks are inside only.
+  tight
 };
 
-// An axis for data in [low, high] with about `wanted` ticks. Equal or reversed bounds, and bounds
-// that are not positive on a log scale, get a range that still can be drawn.
+// Returns an axis for data in [low, high] with about `wanted` ticks. Equal or reversed bounds, and
+// bounds that are not positive on a log scale, get a range that can still be drawn.
 Axis make_axis(double low, double high, Scale scale, Ends ends, int wanted);
 
 // A level to compare with, drawn as a dashed grey line across the chart.
@@ -35,7 +39,8 @@ struct Reference {
   double value = 0;
 };
 
-// A value to read exactly in a tooltip or a label: up to four significant digits, thousands apart.
+// Returns the text of a value for a tooltip or a label: up to four significant digits, thousands
+// apart.
 std::string value_text(double value);
 
 }  // namespace riffle

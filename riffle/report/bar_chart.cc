@@ -40,7 +40,7 @@ Axis value_axis(const BarChart& chart) {
   return make_axis(low, high, Scale::linear, Ends::rounded, 6);
 }
 
-// How far right the bar, its whisker and its dots reach: the value is written behind that.
+// How far right the bar, its whisker and its dots reach: the value is written after that.
 double reach(const Bar& bar) {
   double end = std::max(0.0, bar.value);
   if (std::isfinite(bar.spread)) end = std::max(end, bar.value + bar.spread);

@@ -22,41 +22,47 @@
 namespace riffle {
 
 struct Figure {
-  std::string title = {};    // may be empty
-  std::string svg = {};      // from a chart's svg(): not escaped
-  std::string caption = {};  // may be empty
+  // Title and caption may be empty.
+  std::string title = {};
+  // From a chart's svg(): not escaped.
+  std::string svg = {};
+  std::string caption = {};
 };
 
 struct PictureFigure {
   std::string title = {};
-  std::vector<std::byte> png = {};  // from encode_png
+  // From encode_png().
+  std::vector<std::byte> png = {};
   std::string caption = {};
-  std::string alt = {};    // what is to be seen, for those who cannot; the title when empty
-  bool pixelated = false;  // small pictures enlarged without smoothing
-  int scale = 1;           // how much larger than its pixels it is shown, where there is room
+  // A description for those who cannot see it; the title if empty.
+  std::string alt = {};
+  // Small pictures are enlarged without smoothing.
+  bool pixelated = false;
+  // How much larger than its pixels it is shown, where there is room.
+  int scale = 1;
 };
 
 class HtmlPage {
  public:
   HtmlPage(std::string title, std::string lead);
 
-  // From four sections on, a line of links to them stands above the first.
+  // Begins a section. With four or more, a line of links to them stands above the first.
   void section(const std::string& title);
   void paragraph(const std::string& text);
-  // A sentence that must not be missed: the finding.
+  // Adds a sentence that must not be missed, such as the finding.
   void note(const std::string& text);
-  // A few large figures side by side: {"updates", "3,000"}.
+  // Adds a few large figures side by side: {"updates", "3,000"}.
   void facts(const std::vector<std::pair<std::string, std::string>>& facts);
   void table(const Table& table);
   void figure(const Figure& figure);
-  // Side by side where there is room.
+  // Adds figures side by side where there is room.
   void figures(std::span<const Figure> figures);
-  // Both throw std::logic_error for bytes that are no PNG.
+  // Both throw std::logic_error if the bytes are not a PNG.
   void picture(const PictureFigure& picture);
   void pictures(std::span<const PictureFigure> pictures);
-  // Commands or a configuration, as they are.
+  // Adds commands or a configuration, as they are.
   void code(const std::string& text);
-  // The same, folded away behind its summary.
+  // Adds the same, folded away under its summary.
   void folded_code(const std::string& summary, const std::string& text);
   void footer(const std::string& text);
 

@@ -77,6 +77,17 @@ TEST(Table, RefusesARowOfAnotherLength) {
   EXPECT_THROW(table_csv(table), std::logic_error);
 }
 
+TEST(Table, StandsInColumnsOnATerminal) {
+  Table table = accuracies();
+  table.rows[3].cells[2] = Cell::number(std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(table_text(table),
+            "  mode          linear top-1 (%)  time (s)\n"
+            "  FIFO               25.0 \u00b1 1.2       40.0\n"
+            "  MinRed             35.4 \u00b1 10.1      43.0\n"
+            "  reservoir          35.4             41.0\n"
+            "  decorrelated       41.0                \u2013\n");
+}
+
 TEST(Table, GivesTheSameNumbersAsCsv) {
   Table table = accuracies();
   table.rows[0].cells[0] = Cell::words("FIFO, \"first\"");

@@ -189,8 +189,8 @@ class Drawing {
                "\" text-anchor=\"end\""),
            y_.tick_text(tick));
     }
-    double free_from =
-        0;  // ticks close together on a log axis: only those whose texts do not touch
+    // Ticks close together on a log axis: only those whose texts do not touch.
+    double free_from = 0;
     for (const double tick : x_.ticks) {
       const std::string tick_text = x_.tick_text(tick);
       const double half = text_width(tick_text, kFont) / 2;

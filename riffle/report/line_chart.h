@@ -21,31 +21,38 @@ namespace riffle {
 
 struct LineSeries {
   std::string name = {};
-  std::vector<double> x = {};       // ascending
-  std::vector<double> y = {};       // as many as x
-  std::vector<double> spread = {};  // empty, or as many: a band of +- spread around the line
+  // Ascending.
+  std::vector<double> x = {};
+  // One for each x.
+  std::vector<double> y = {};
+  // Empty, or one for each x: a band of that width above and below the line.
+  std::vector<double> spread = {};
   Colour colour = kAutoColour;
   bool dashed = false;
 };
 
-// The mean over `window` values around each, for a noisy curve. Values that are not finite stay so
-// and do not count.
+// Returns the mean over `window` values around each, for a noisy curve. Values that are not finite
+// stay so and do not count.
 std::vector<double> moving_mean(const std::vector<double>& values, std::size_t window);
 
 struct LineChart {
-  std::string title = {};    // for screen readers: what the chart shows
-  std::string x_label = {};  // with its unit: "updates"
-  std::string y_label = {};  // "linear top-1 (%)"
+  // What the chart shows, for screen readers.
+  std::string title = {};
+  // With their units: "linear top-1 (%)".
+  std::string x_label = {};
+  std::string y_label = {};
   Scale x_scale = Scale::linear;
   Scale y_scale = Scale::linear;
-  std::optional<double> y_low;  // otherwise from the data; zero is shown when it is near
+  // Otherwise from the data; zero is shown if it is near.
+  std::optional<double> y_low;
   std::optional<double> y_high;
   std::vector<LineSeries> series = {};
   std::vector<Reference> references = {};
-  int width = 760;  // px before the page scales it
+  // In px, before the page scales it.
+  int width = 760;
   int height = 360;
 
-  // Throws std::logic_error when a series' vectors differ in length.
+  // Throws std::logic_error if the vectors of a series differ in length.
   std::string svg() const;
 };
 

@@ -115,7 +115,7 @@ std::string standalone_svg(const std::string& svg) {
   const std::string_view begin = "<svg ";
   const auto first_end = svg.find('>');
   if (!svg.starts_with(begin) || first_end == std::string::npos) {
-    throw std::logic_error("standalone_svg wants the <svg> element of a chart");
+    throw std::logic_error("standalone_svg needs the <svg> element of a chart");
   }
   const auto box = svg.find("viewBox=\"0 0 ") + 13;
   const auto space = svg.find(' ', box);

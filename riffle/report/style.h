@@ -6,15 +6,15 @@
 
 namespace riffle {
 
-// Colours as CSS variables, light with dark overriding on screens that ask for it. Print is always
-// light.
+// Returns colours as CSS variables, light with dark overriding on screens that ask for it. Print is
+// always light.
 std::string_view colour_style();
-// Everything inside a chart's <svg>.
+// Returns the style of everything inside a chart's <svg>.
 std::string_view chart_style();
-// The page around it.
+// Returns the style of the page around it.
 std::string_view page_style();
 
-// A chart's <svg> as a file of its own, for a README or a slide.
+// Returns a chart's <svg> as a file of its own, for a README or a slide.
 std::string standalone_svg(const std::string& svg);
 
 }  // namespace riffle

@@ -70,7 +70,54 @@ std::string exact(double value) {
   return std::string(text, end);
 }
 
+std::string head_text(const Column& column) {
+  return column.unit.empty() ? column.name : cat(column.name, " (", column.unit, ')');
+}
+
+// As a terminal shows it: each character of UTF-8 takes one place.
+std::size_t shown_width(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string padded(const std::string& text, std::size_t width, bool right) {
+  const std::string room(width - std::min(width, shown_width(text)), ' ');
+  return right ? room + text : text + room;
+}
+
+// With as much room for a spread as the column needs, so that the digits line up.
+std::string plain_cell(const Cell& cell, std::size_t spread_places) {
+  std::string text = cell.text;
+  if (std::isfinite(cell.value)) {
+    text = number_text(cell);
+  } else if (text.empty()) {
+    text = "\u2013";
+  }
+  if (spread_places == 0) return text;
+  const std::string spread =
+      has_spread(cell) ? cat("\u00b1 ", fixed(cell.spread, cell.decimals)) : "";
+  return cat(text, ' ', padded(spread, spread_places, /*right=*/false));
+}
+
 }  // namespace
+
+std::string table_text(const Table& table) {
+  check_shape(table);
+  std::vector<std::string> lines(table.rows.size() + 1);
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const std::size_t room = spread_room(table, i);
+    std::vector<std::string> column = {head_text(table.columns[i])};
+    for (const auto& row : table.rows) column.push_back(plain_cell(row.cells[i], room));
+    std::size_t width = 0;
+    for (const auto& text : column) width = std::max(width, shown_width(text));
+    for (std::size_t line = 0; line < lines.size(); ++line) {
+      lines[line] += "  " + padded(column[line], width, table.columns[i].numeric);
+    }
+  }
+  std::string out;
+  for (const auto& line : lines) out += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  return out;
+}
 
 std::string table_html(const Table& table) {
   check_shape(table);
@@ -139,8 +186,7 @@ std::string table_csv(const Table& table) {
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     const auto& column = table.columns[i];
     spreads.push_back(spread_room(table, i) > 0);
-    const std::string name =
-        column.unit.empty() ? column.name : cat(column.name, " (", column.unit, ')');
+    const std::string name = head_text(column);
     out += cat(i > 0 ? "," : "", csv_field(name));
     if (spreads[i]) out += cat(',', csv_field(name + " spread"));
   }

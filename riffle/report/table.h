@@ -1,7 +1,7 @@
 // A table of a page: words on the left, numbers aligned on the right, the best of a column marked.
 //
-// table_csv() gives the same table to a spreadsheet, with numbers in full precision and spreads in
-// columns of their own.
+// table_text() gives the same table to a terminal; table_csv() gives it to a spreadsheet, with
+// numbers in full precision and spreads in columns of their own.
 #pragma once
 
 #include <limits>
@@ -17,13 +17,17 @@ enum class Best { none, highest, lowest };
 
 struct Column {
   std::string name = {};
-  std::string unit = {};   // shown in the head: "%", "s"
-  Best best = Best::none;  // which value of the column is marked, among rows that are no reference
-  bool numeric = false;    // right-aligned; set for columns that hold numbers
+  // Shown in the head: "%", "s".
+  std::string unit = {};
+  // The value of the column that is marked, among rows that are not references.
+  Best best = Best::none;
+  // Right-aligned; set for columns that hold numbers.
+  bool numeric = false;
 };
 
 struct Cell {
-  std::string text = {};  // words; for a number, left empty
+  // Empty for a number.
+  std::string text = {};
   double value = std::numeric_limits<double>::quiet_NaN();
   double spread = std::numeric_limits<double>::quiet_NaN();
   int decimals = 1;
@@ -37,9 +41,12 @@ struct Cell {
 };
 
 struct Row {
-  std::vector<Cell> cells = {};  // as many as columns
-  Colour colour = kNoColour;     // a swatch in front of the first cell, to match a chart
-  bool reference = false;        // set apart, and never the best
+  // One for each column.
+  std::vector<Cell> cells = {};
+  // A swatch in front of the first cell, to match a chart.
+  Colour colour = kNoColour;
+  // Set apart, and never the best.
+  bool reference = false;
 
   static constexpr Colour kNoColour = -3;
 };
@@ -50,8 +57,9 @@ struct Table {
   std::vector<Row> rows = {};
 };
 
-// Both throw std::logic_error when a row has another number of cells than the table has columns.
+// All throw std::logic_error if a row has another number of cells than the table has columns.
 std::string table_html(const Table& table);
+std::string table_text(const Table& table);
 std::string table_csv(const Table& table);
 
 }  // namespace riffle

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include <nlohmann/json.hpp>
 
@@ -48,6 +49,22 @@ MetricsHistory read_metrics(const std::filesystem::path& path) {
     }
   }
   return history;
+}
+
+std::int64_t newest_update(const std::filesystem::path& path) {
+  constexpr std::uint64_t kMostOfALine = 8192;
+  if (!std::filesystem::exists(path)) return 0;
+  const InputFile file(path);
+  std::string end(std::min(file.size(), kMostOfALine), '\0');
+  file.read(file.size() - end.size(), std::as_writable_bytes(std::span(end)));
+  auto lines = split(end, '\n');
+  lines.pop_back();  // empty, or not whole yet
+  while (!lines.empty()) {
+    const auto line = nlohmann::json::parse(lines.back(), nullptr, /*allow_exceptions=*/false);
+    if (line.is_object() && line.contains("update")) return line["update"];
+    lines.pop_back();
+  }
+  return 0;
 }
 
 }  // namespace riffle

@@ -1,6 +1,7 @@
 // What a run's metrics.jsonl says, key by key.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -27,5 +28,9 @@ struct MetricsHistory {
 // A file that is not there yet, or a line that is no JSON object (a run that is being written),
 // gives nothing.
 MetricsHistory read_metrics(const std::filesystem::path& path);
+
+// Returns the update of the last whole line, or 0 if there is none yet. Reads the end of the file
+// only.
+std::int64_t newest_update(const std::filesystem::path& path);
 
 }  // namespace riffle

@@ -17,12 +17,14 @@ class MetricsHistoryTest : public TempFolder {};
 TEST_F(MetricsHistoryTest, GivesBackWhatMetricsFileWroteKeyByKey) {
   const auto path = folder_ / "metrics.jsonl";
   EXPECT_TRUE(read_metrics(path).curves.empty()) << "there is no file yet";
+  EXPECT_EQ(newest_update(path), 0);
   {
     MetricsFile file(path, {});
     for (int i = 1; i <= 20; ++i) file.write(i, {{"loss", -0.5 * i}, {"std", std::nan("")}});
     file.write(21, {{"loss", 1.0}, {"nearest_0%", 0.25}});
   }
   write_atomically(path, read_text(path) + "{\"update\":22,\"lo");
+  EXPECT_EQ(newest_update(path), 21) << "the last whole line";
   const MetricsHistory history = read_metrics(path);
   ASSERT_NE(history.find("loss"), nullptr);
   EXPECT_EQ(history.find("loss")->values.size(), 21u);

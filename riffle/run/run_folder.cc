@@ -37,7 +37,7 @@ void RunFolder::require_free(const fs::path& path) {
   // One that came to nothing, because its stream was too short or there was no memory, may be tried
   // again.
   if (!begun) return;
-  if (fs::exists(path / kConfigFile)) {
+  if (is_run(path)) {
     throw Error(cat(path.string(), " holds a run already; give another --run folder, or go on ",
                     "with it: riffle resume ", path.string()));
   }
@@ -53,8 +53,10 @@ RunFolder RunFolder::create(const fs::path& path, const Config& config) {
   return folder;
 }
 
+bool RunFolder::is_run(const fs::path& path) { return fs::exists(path / kConfigFile); }
+
 RunFolder RunFolder::open(const fs::path& path) {
-  if (!fs::exists(path / kConfigFile)) {
+  if (!is_run(path)) {
     throw Error(cat(path.string(), " is no run folder: it has no ", kConfigFile));
   }
   return RunFolder(path);

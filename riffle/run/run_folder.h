@@ -20,6 +20,8 @@ class RunFolder {
   static void require_free(const std::filesystem::path& path);
   // Makes the folder and writes config.yaml. Throws Error when a run is there already.
   static RunFolder create(const std::filesystem::path& path, const Config& config);
+  // Returns whether a run was begun in `path`.
+  static bool is_run(const std::filesystem::path& path);
   // Throws Error when there is no run.
   static RunFolder open(const std::filesystem::path& path);
 

@@ -56,7 +56,7 @@ TEST(Measures, AGroupIsSeenFromWhereItsFirstSamplesMixIntoTheTurnBefore) {
   RunResult result = two_groups();
   result.points[1].samples_seen = 500;
   EXPECT_DOUBLE_EQ(point_value(result, 1, "unseen", "all"), 10);
-  result.points[1].samples_seen = 510;  // the evaluation nearest to its beginning, yet behind it
+  result.points[1].samples_seen = 510;  // the evaluation nearest to its beginning, yet after it
   EXPECT_TRUE(std::isnan(point_value(result, 1, "unseen", "all")));
   result.overlap = 0.1;
   result.points[1].samples_seen = 460;

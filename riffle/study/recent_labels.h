@@ -14,11 +14,12 @@ namespace riffle {
 
 class RecentLabels {
  public:
-  // Of as many samples as a buffer of this configuration would hold (a capacity in bytes counts
-  // pictures alone). Opens the stream; throws what that does.
+  // Keeps as many labels as a buffer of this configuration would hold samples (a capacity in bytes
+  // counts pictures alone). Opens the stream; throws what that throws.
   explicit RecentLabels(const Config& config);
 
-  // When `samples_seen` samples had been taken; never fewer than the call before.
+  // Returns the labels when `samples_seen` samples had been taken. Requires that the number is not
+  // smaller than in the call before.
   const std::deque<std::string>& at(std::int64_t samples_seen);
 
  private:

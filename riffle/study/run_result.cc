@@ -70,8 +70,8 @@ RunResult read_result(const std::filesystem::path& path) {
     result.values = numbers(json.at("values"));
     return result;
   } catch (const Json::exception& error) {
-    throw Error(cat(path.string(), " is no result of a run (", error.what(),
-                    "); remove it to have it made again"));
+    throw Error(cat(path.string(), " is not the result of a run (", error.what(),
+                    "); remove it to make it again"));
   }
 }
 

@@ -12,7 +12,7 @@ namespace {
 Names values_of(const Study& study, const std::string& axis) {
   Names names;
   if (axis == kSeedAxis) {
-    for (std::int64_t seed = 0; seed < study.seeds; ++seed) names.push_back(std::to_string(seed));
+    for (const auto seed : study.seeds) names.push_back(std::to_string(seed));
     return names;
   }
   for (const auto& value : study.axis(axis).values) names.push_back(value.name);
@@ -44,7 +44,8 @@ RunChoice parse_choice(const Study& study, const std::vector<std::string>& texts
   }
   const auto runs = expand(study);
   if (std::ranges::none_of(runs, [&](const auto& run) { return is_chosen(choice, run); })) {
-    throw Error(cat("--only ", join(texts, " --only "), ": no run of the study is all of that"));
+    throw Error(
+        cat("--only ", join(texts, " --only "), ": no run of the study has all these values"));
   }
   return choice;
 }

@@ -1,4 +1,4 @@
-// Which of a study's runs to make, as a user says it: seed=0, mode=fifo,minred.
+// Which runs of a study to make, as a user gives them: seed=0, mode=fifo,minred.
 //
 // Several processes may share a study's folder, each with a choice of its own.
 #pragma once
@@ -11,11 +11,11 @@
 
 namespace riffle {
 
-// Axis, or "seed" -> its values; of what is not named, all. Empty: every run.
+// Axis, or "seed" -> its values. What is not named is not restricted; empty: every run.
 using RunChoice = std::map<std::string, std::vector<std::string>>;
 
-// Each text is AXIS=VALUE or AXIS=VALUE,VALUE,...; two of one axis add up. Throws Error, naming the
-// nearest, for an axis or a value that the study does not have, and when no run is chosen.
+// Parses texts of the form AXIS=VALUE,VALUE,...; two of one axis add up. Throws Error, naming the
+// nearest, if the study does not have an axis or value, and if no run is chosen.
 RunChoice parse_choice(const Study& study, const std::vector<std::string>& texts);
 
 bool is_chosen(const RunChoice& choice, const StudyRun& run);

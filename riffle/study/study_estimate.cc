@@ -64,7 +64,7 @@ StudyEstimate estimate_study(const Study& study, const std::filesystem::path& ou
   } else {
     try {
       per_update = timed_update(estimate.runs.front().run.config);
-      estimate.basis = cat(kTimed, " updates of the first run, on made pictures");
+      estimate.basis = cat(kTimed, " updates of the first run, on generated pictures");
     } catch (const Error& error) {
       estimate.basis = cat("nothing: ", error.what());
     }

@@ -14,19 +14,22 @@ namespace riffle {
 struct RunEstimate {
   StudyRun run;
   bool done = false;
-  double seconds = 0;  // of training that is left; NaN: unknown
+  // Of training that is left; NaN: unknown.
+  double seconds = 0;
 };
 
 struct StudyEstimate {
   std::vector<RunEstimate> runs;
-  std::string basis;  // where the figures come from, in words
+  // Says where the figures come from.
+  std::string basis;
 
-  double total() const;  // NaN when one is unknown
+  // Returns NaN if the time of one is unknown.
+  double total() const;
 };
 
-// Of the chosen runs. From the speed of the runs in `out` that are done, where there are any;
-// otherwise from a few updates of the first run, on made pictures. Filling the buffer, waiting for
-// a slow stream and probing come on top.
+// Returns an estimate for the chosen runs: from the speed of the runs in `out` that are done, or,
+// if none is, from a few updates of the first run on generated pictures. Filling the buffer,
+// waiting for a slow stream and probing come on top.
 StudyEstimate estimate_study(const Study& study, const std::filesystem::path& out,
                              const RunChoice& choice = {});
 

@@ -1,6 +1,7 @@
 #include "riffle/study/study_file.h"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 #include "riffle/base/error.h"
@@ -24,7 +25,7 @@ class Reader {
     const YAML::Node root = load(file_);
     require_keys(root, "the study",
                  {"title", "question", "paper", "runs_of", "set", "vary", "without_buffer", "probe",
-                  "scales", "show", "published"});
+                  "scales", "claims", "show", "published"});
     Study study;
     study.name = file_.stem().string();
     study.file = file_;
@@ -41,6 +42,7 @@ class Reader {
     } else {
       read_runs(root, study);
     }
+    read_claims(root, study);
     read_shows(root, study);
     read_published(root, study);
     return study;
@@ -91,15 +93,18 @@ class Reader {
   }
 
   void read_runs(const YAML::Node& root, Study& study) {
-    if (!root["scales"] || !root["scales"].IsMap() || !root["scales"][scale_]) {
-      throw Error(cat("the study has no scale '", scale_, "'"));
-    }
+    if (!root["scales"]) throw Error("'scales' is missing: how large are the runs?");
     const Names scales(std::begin(kStudyScales), std::end(kStudyScales));
     require_keys(root["scales"], "scales", scales);
+    if (!root["scales"][scale_]) {
+      Names present;
+      for (const auto& entry : root["scales"]) present.push_back(entry.first.as<std::string>());
+      throw Error(cat("the study has no scale '", scale_, "'; it has ", join(present, ", ")));
+    }
     const YAML::Node scale = root["scales"][scale_];
     require_keys(scale, cat("scales.", scale_), {"about", "set", "vary", "drop", "probe", "seeds"});
     study.about = text_of(scale, "about");
-    if (scale["seeds"]) study.seeds = count_of(scale["seeds"], "seeds");
+    if (scale["seeds"]) study.seeds = seeds_from(0, count_of(scale["seeds"], "seeds"));
     if (root["without_buffer"]) {
       const auto rule = text_of(root["without_buffer"]);
       require_known("value of without_buffer", rule, {"same_updates", "same_samples"});
@@ -184,8 +189,11 @@ class Reader {
   }
 
   void read_probe(const YAML::Node& node, ProbePlan& probe) const {
-    require_keys(node, "probe", {"points", "samples", "sets", "groups", "order"});
+    require_keys(node, "probe", {"points", "untrained", "samples", "sets", "groups", "order"});
     if (node["points"]) probe.points = count_of(node["points"], "probe.points");
+    if (node["untrained"]) {
+      probe.untrained = parse_bool(text_of(node["untrained"]), "probe.untrained");
+    }
     if (node["samples"]) probe.samples = count_of(node["samples"], "probe.samples");
     if (node["order"]) probe.order = names_of(node["order"]);
     if (node["sets"]) {
@@ -221,7 +229,7 @@ class Reader {
     return names;
   }
 
-  // What the file names must be there.
+  // Throws Error if the file names a group or value that is not there.
   void check_names(Study& study) const {
     const auto check_order = [&](const Names& order) {
       for (const auto& name : order) require_known("group in order", name, group_names(study));
@@ -235,48 +243,106 @@ class Reader {
     }
   }
 
+  Names part_names(const Study& study) const {
+    Names parts;
+    for (const auto& set : study.probe.sets) parts.push_back(set.name);
+    for (const auto& name : group_names(study)) parts.push_back(name);
+    return parts;
+  }
+
+  void read_claims(const YAML::Node& root, Study& study) const {
+    const auto place = [&](const YAML::Node& node, const std::string& where) {
+      std::map<std::string, std::string> at;
+      for (const auto& [axis, values] : choices_of(node)) {
+        require_values(study, axis, values, where);
+        if (values.size() != 1) throw Error(cat(where, ": ", axis, " needs exactly one value"));
+        at[axis] = values.front();
+      }
+      if (at.empty()) throw Error(cat(where, " names no value of an axis"));
+      return at;
+    };
+    for (const auto& node : root["claims"]) {
+      require_keys(node, "a claim", {"claim", "of", "above", "measure"});
+      Claim claim;
+      claim.text = text_of(node, "claim");
+      if (claim.text.empty()) throw Error("each entry of 'claims' begins with 'claim: TEXT'");
+      claim.of = place(node["of"], cat("'of' in '", claim.text, "'"));
+      claim.above = place(node["above"], cat("'above' in '", claim.text, "'"));
+      claim.measure = text_of(node, "measure", claim.measure);
+      require_measure(claim.measure, part_names(study));
+      study.claims.push_back(std::move(claim));
+    }
+  }
+
+  struct ShownKind {
+    const char* key;
+    Shown::Kind kind;
+    Names keys;
+  };
+  static const std::vector<ShownKind>& shown_kinds() {
+    static const std::vector<ShownKind> all = {
+        {"table", Shown::Kind::table, {"rows", "columns", "values", "untrained"}},
+        {"lines", Shown::Kind::lines, {"x", "y", "line", "panel"}},
+        {"bars", Shown::Kind::bars, {"y", "rows"}},
+        {"pictures", Shown::Kind::pictures, {"rows", "every"}}};
+    return all;
+  }
+
   void read_shows(const YAML::Node& root, Study& study) const {
     if (!root["show"] || !root["show"].IsSequence()) {
       throw Error("'show' must be a list of tables and figures");
     }
-    Names parts;
-    for (const auto& set : study.probe.sets) parts.push_back(set.name);
-    for (const auto& name : group_names(study)) parts.push_back(name);
     for (const auto& node : root["show"]) {
       require_map(node, "show");
-      Shown shown;
-      const bool table = static_cast<bool>(node["table"]);
-      shown.kind = table ? Shown::Kind::table : Shown::Kind::lines;
-      if (table) {
-        require_keys(node, "a table", {"table", "caption", "rows", "columns", "values", "where"});
-      } else {
-        require_keys(node, "a figure", {"lines", "caption", "x", "y", "line", "panel", "where"});
+      const auto kind = std::ranges::find_if(
+          shown_kinds(), [&](const auto& each) { return static_cast<bool>(node[each.key]); });
+      if (kind == shown_kinds().end()) {
+        throw Error("each entry of 'show' begins with 'table:', 'lines:', 'bars:' or 'pictures:'");
       }
-      shown.title = text_of(node, table ? "table" : "lines");
+      Names keys = kind->keys;
+      keys.insert(keys.end(), {kind->key, "caption", "where"});
+      require_keys(node, cat("an entry of 'show' with '", kind->key, "'"), keys);
+      Shown shown;
+      shown.kind = kind->kind;
+      shown.title = text_of(node, kind->key);
       shown.caption = text_of(node, "caption");
-      shown.values = names_of(node[table ? "values" : "y"]);
+      shown.values = names_of(node[shown.kind == Shown::Kind::table ? "values" : "y"]);
       shown.rows = names_of(node["rows"]);
       shown.columns = names_of(node["columns"]);
+      if (node["untrained"]) {
+        shown.untrained = parse_bool(text_of(node["untrained"]), "untrained");
+      }
       shown.x = text_of(node, "x", shown.x);
       shown.line = text_of(node, "line");
       shown.panel = text_of(node, "panel");
+      if (node["every"]) shown.every = count_of(node["every"], "every");
       shown.where = choices_of(node["where"]);
-      check_shown(shown, parts, study);
+      check_shown(shown, study);
       study.shows.push_back(std::move(shown));
     }
   }
 
-  void check_shown(const Shown& shown, const Names& parts, Study& study) const {
-    if (shown.title.empty()) throw Error("each entry of 'show' begins with 'table:' or 'lines:'");
+  void check_shown(const Shown& shown, Study& study) const {
+    if (shown.title.empty()) throw Error("an entry of 'show' has no title");
     const std::string where = cat("'", shown.title, "'");
     const bool table = shown.kind == Shown::Kind::table;
-    if (shown.values.empty()) throw Error(cat(where, " has no ", table ? "values" : "y"));
-    if (table && shown.rows.empty()) throw Error(cat(where, " has no rows"));
+    const bool lines = shown.kind == Shown::Kind::lines;
+    const bool pictures = shown.kind == Shown::Kind::pictures;
+    if (shown.values.empty() && !pictures) {
+      throw Error(cat(where, " has no ", table ? "values" : "y"));
+    }
+    if (shown.rows.empty() && !lines) throw Error(cat(where, " has no rows"));
+    if (shown.kind == Shown::Kind::bars && (shown.values.size() > 1 || shown.rows.size() > 1)) {
+      throw Error(cat(where, ": bars show one measure over the values of one axis"));
+    }
+    if (shown.untrained && !study.probe.measures_untrained()) {
+      throw Error(cat(where, ": the untrained network is not measured; see probe.untrained"));
+    }
     for (const auto& value : shown.values) {
-      if (table) {
-        require_measure(value, parts);
+      if (lines) {
+        require_curve(value, part_names(study), shown.x);
       } else {
-        require_curve(value, parts, shown.x);
+        require_measure(value, part_names(study));
       }
     }
     for (const auto& name : shown.rows) study_axis(study, name, where);
@@ -313,7 +379,8 @@ class Reader {
   std::filesystem::path file_;
   std::string scale_;
   std::string data_;
-  std::map<std::string, Names> value_names_;  // by axis, those that the scale drops too
+  // By axis, with those that the scale drops.
+  std::map<std::string, Names> value_names_;
 };
 
 }  // namespace
@@ -330,6 +397,12 @@ const StudyAxis& Study::axis(const std::string& axis_name) const {
   return *found;
 }
 
+std::vector<std::int64_t> seeds_from(std::int64_t first, std::int64_t count) {
+  std::vector<std::int64_t> seeds(static_cast<std::size_t>(count));
+  std::iota(seeds.begin(), seeds.end(), first);
+  return seeds;
+}
+
 std::string ProbePlan::text() const {
   std::string text = cat("points ", points, ", samples ", samples);
   for (const auto& set : sets) {
@@ -337,6 +410,7 @@ std::string ProbePlan::text() const {
                 ", val ", set.val, ' ', set.val_shapes);
   }
   for (const auto& [name, shapes] : groups) text += cat("; ", name, ": ", shapes);
+  if (untrained) text += "; the untrained network too";
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <yaml-cpp/yaml.h>
 
 #include "riffle/base/error.h"
 #include "riffle/study/study_choice.h"
@@ -160,12 +161,46 @@ TEST_F(StudyFile, MistakesAreRefusedWithTheFileAndTheKey) {
                  "without_buffer: same_samples\nscales:\n  smoke: {set: {buffer.capacity: 1MiB}}",
                  "capacity in samples");
   expect_refused("title: Tiny", "title: [", "tiny.yaml");
+  const auto refuse_claim = [&](const std::string& claim, const std::string& words) {
+    expect_refused("show:\n", "claims:\n  - {" + claim + "}\nshow:\n", words);
+  };
+  refuse_claim("of: {mode: fifo}, above: {mode: none}", "claim: TEXT");
+  refuse_claim("claim: More, of: {mode: fifo}", "'above' in 'More'");
+  refuse_claim("claim: More, of: {mode: lifo}, above: {mode: none}", "did you mean 'fifo'");
+  refuse_claim("claim: More, of: {mode: [fifo, none]}, above: {mode: none}", "exactly one value");
+  refuse_claim("claim: More, of: {mode: fifo}, above: {mode: none}, measure: linear",
+               "did you mean 'linear_top1'");
+  expect_refused("  - table: Accuracy", "  - tabel: Accuracy", "'table:', 'lines:'");
+  expect_refused("    rows: mode", "    line: mode", "key of an entry of 'show' with 'table'");
+  const auto refuse_shown = [&](const std::string& entry, const std::string& words) {
+    expect_refused("show:\n", "show:\n  - {" + entry + "}\n", words);
+  };
+  refuse_shown("bars: Bars, rows: mode", "'Bars' has no y");
+  refuse_shown("bars: Bars, rows: mode, y: [linear_top1, knn_top1]", "one measure");
+  refuse_shown("pictures: Kept", "'Kept' has no rows");
+  expect_refused("points: 4", "points: 1\n  untrained: maybe", "probe.untrained");
+  const Study one_point = tiny("points: 4", "points: 1");
+  EXPECT_FALSE(one_point.probe.measures_untrained());
+  EXPECT_THAT(
+      [&] {
+        std::string text = read_text(folder_ / "tiny.yaml");
+        text.replace(text.find("rows: mode"), 10, "untrained: true\n    rows: mode");
+        write_atomically(folder_ / "row.yaml", text);
+        load_study(folder_ / "row.yaml", "smoke", "");
+      },
+      ThrowsMessage<Error>(HasSubstr("see probe.untrained")));
 }
 
-TEST_F(StudyFile, EveryStudyIsValidAtEveryScale) {
+TEST_F(StudyFile, EveryStudyIsValidAtEveryScaleItHas) {
   for (const auto& entry : fs::directory_iterator(RIFFLE_SOURCE_DIR "/studies")) {
     if (entry.path().extension() != ".yaml") continue;
-    for (const char* scale : kStudyScales) {
+    const YAML::Node file = YAML::LoadFile(entry.path().string());
+    const auto runs_of = file["runs_of"] ? file["runs_of"].as<std::string>() : "";
+    const YAML::Node runs =
+        runs_of.empty() ? file : YAML::LoadFile(entry.path().parent_path() / (runs_of + ".yaml"));
+    ASSERT_TRUE(runs["scales"]["smoke"]) << entry.path();
+    for (const auto& node : runs["scales"]) {
+      const auto scale = node.first.as<std::string>();
       SCOPED_TRACE(entry.path().string() + " at " + scale);
       EXPECT_FALSE(expand(load_study(entry.path(), scale, "/data")).empty());
     }

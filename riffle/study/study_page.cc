@@ -12,6 +12,9 @@
 #include "riffle/base/text.h"
 #include "riffle/report/html_page.h"
 #include "riffle/report/style.h"
+#include "riffle/study/study_figures.h"
+#include "riffle/study/study_findings.h"
+#include "riffle/study/study_pictures.h"
 #include "riffle/study/study_tables.h"
 
 namespace riffle {
@@ -20,7 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What stands behind the first line that begins with `key` and a colon.
+// Returns what follows the colon of the first line that begins with `key`.
 std::string system_line(const fs::path& path, const std::string& key) {
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);) {
@@ -106,6 +109,142 @@ void add_recipes(HtmlPage& page, const StudyOutcome& outcome) {
   }
 }
 
+Json runs_json(const StudyOutcome& outcome) {
+  Json runs = Json::array();
+  for (std::size_t i = 0; i < outcome.runs.size(); ++i) {
+    const auto& run = outcome.runs[i];
+    Json values = nullptr;
+    if (outcome.results[i]) values = outcome.results[i]->values;
+    runs.push_back({{"run", run.slug}, {"at", run.at}, {"seed", run.seed}, {"values", values}});
+  }
+  return runs;
+}
+
+// Puts the page and its files together.
+class Writer {
+ public:
+  Writer(const StudyOutcome& outcome, const fs::path& out, const std::string& command,
+         const std::string& page)
+      : outcome_(outcome),
+        study_(outcome.study),
+        out_(out),
+        command_(command),
+        page_(study_.title, study_.question),
+        files_{out / (page.empty() ? study_.name + ".html" : page),
+               out / (study_.name + ".json"),
+               {},
+               {}} {}
+
+  StudyFiles write() {
+    add_head();
+    for (const auto& shown : study_.shows) {
+      page_.section(shown.title);
+      switch (shown.kind) {
+        case Shown::Kind::table:
+          add_table(shown);
+          break;
+        case Shown::Kind::lines:
+          add_lines(shown);
+          break;
+        case Shown::Kind::bars:
+          add_bars(shown);
+          break;
+        case Shown::Kind::pictures:
+          add_pictures(shown);
+          break;
+      }
+    }
+    add_recipes(page_, outcome_);
+    add_foot();
+    write_atomically(files_.page, page_.html());
+    const Json json = {{"study", study_.name},      {"scale", study_.scale},
+                       {"command", command_},       {"findings", study_findings(outcome_)},
+                       {"tables", tables_},         {"figures", figures_},
+                       {"machine", machine_text()}, {"runs", runs_json(outcome_)}};
+    write_atomically(files_.json, json.dump(2) + '\n');
+    return files_;
+  }
+
+ private:
+  void add_head() {
+    for (const auto& [slug, why] : outcome_.failed) page_.note(cat(slug, " failed: ", why));
+    const std::string done = runs_text(outcome_);
+    if (outcome_.done() < outcome_.runs.size()) {
+      page_.note(cat("Not all there yet: ", done, " runs. The command below makes the others."));
+    }
+    for (const auto& finding : study_findings(outcome_)) page_.note(finding);
+    page_.facts({{"scale", study_.scale},
+                 {"runs", done},
+                 {"seeds", std::to_string(study_.seeds.size())},
+                 {"training in all", duration_text(total_seconds(outcome_))}});
+    if (!study_.about.empty()) page_.paragraph(cat("At this scale: ", study_.about));
+    if (!study_.paper.empty()) page_.paragraph(cat("In the paper: ", study_.paper));
+    page_.paragraph(
+        "Values are means over runs with different seeds. After \u00b1 stands the standard "
+        "deviation of the runs, where there are several.");
+    if (!study_.published.empty()) {
+      page_.paragraph(
+          "Columns marked \"paper\" have the paper's own numbers, of its data and networks.");
+    }
+  }
+
+  void add_table(const Shown& shown) {
+    const Table table = study_table(outcome_, shown);
+    page_.table(table);
+    tables_.push_back(table_json(shown, table));
+    files_.tables.push_back(out_ / cat(study_.name, '-', files_.tables.size() + 1, ".csv"));
+    write_atomically(files_.tables.back(), table_csv(table));
+  }
+
+  void add_lines(const Shown& shown) {
+    const auto figures = study_lines(outcome_, shown, out_);
+    page_.figures(figures);
+    for (const auto& figure : figures) add_figure_file(shown, figure);
+    if (!shown.panel.empty() && !shown.caption.empty()) page_.paragraph(shown.caption);
+  }
+
+  void add_bars(const Shown& shown) {
+    const Figure figure = study_bars(outcome_, shown);
+    page_.figure(figure);
+    add_figure_file(shown, figure);
+  }
+
+  void add_figure_file(const Shown& shown, const Figure& figure) {
+    const std::string name = cat(study_.name, "-figure-", files_.figures.size() + 1, ".svg");
+    files_.figures.push_back(out_ / name);
+    write_atomically(files_.figures.back(), standalone_svg(figure.svg));
+    figures_.push_back({{"file", name}, {"title", shown.title}, {"panel", figure.title}});
+  }
+
+  void add_pictures(const Shown& shown) {
+    if (!shown.caption.empty()) page_.paragraph(shown.caption);
+    for (const auto& sheet : study_pictures(outcome_, shown, out_)) page_.picture(sheet);
+  }
+
+  void add_foot() {
+    page_.section("Every run");
+    page_.table(runs_table(outcome_));
+    page_.section("How to get this page");
+    page_.code(command_);
+    page_.paragraph(cat("Machine: ", machine_text(), "."));
+    page_.folded_code("The study", read_text(study_.file));
+    for (const auto& run : outcome_.runs) {
+      if (run.seed != study_.seeds.front()) continue;
+      page_.folded_code(cat("The configuration of ", run.slug), config_yaml(run.config));
+    }
+    page_.footer("Made by riffle.");
+  }
+
+  const StudyOutcome& outcome_;
+  const Study& study_;
+  const fs::path& out_;
+  const std::string& command_;
+  HtmlPage page_;
+  StudyFiles files_;
+  Json tables_ = Json::array();
+  Json figures_ = Json::array();
+};
+
 }  // namespace
 
 std::string machine_text() {
@@ -119,79 +258,12 @@ std::string machine_text() {
   return text;
 }
 
-StudyFiles write_study(StudyOutcome outcome, const fs::path& out, const std::string& command) {
+StudyFiles write_study(StudyOutcome outcome, const fs::path& out, const std::string& command,
+                       const std::string& page) {
   make_folders(out);
   const FileLock lock(out / "pages.lock", out.string(), IfTaken::wait);
   add_finished(outcome, out);
-  const Study& study = outcome.study;
-  StudyFiles files{out / (study.name + ".html"), out / (study.name + ".json"), {}, {}};
-  HtmlPage page(study.title, study.question);
-  for (const auto& [slug, why] : outcome.failed) page.note(cat(slug, " failed: ", why));
-  const std::string done = runs_text(outcome);
-  if (outcome.done() < outcome.runs.size()) {
-    page.note(cat("Not all there yet: ", done, " runs. The command below makes the others."));
-  }
-  page.facts({{"scale", study.scale},
-              {"runs", done},
-              {"seeds", std::to_string(study.seeds)},
-              {"training in all", duration_text(total_seconds(outcome))}});
-  if (!study.paper.empty()) page.paragraph(cat("In the paper: ", study.paper));
-  if (!study.about.empty()) page.paragraph(cat("At this scale: ", study.about));
-  page.paragraph(
-      "Values are means over the runs, with their standard deviation behind \u00b1 where there are "
-      "several. Columns marked \"paper\" have the paper's own numbers, of its data and networks.");
-
-  Json tables = Json::array();
-  Json drawn = Json::array();
-  for (const auto& shown : study.shows) {
-    page.section(shown.title);
-    if (shown.kind == Shown::Kind::lines) {
-      const auto figures = study_figures(outcome, shown, out);
-      page.figures(figures);
-      for (const auto& figure : figures) {
-        files.figures.push_back(out /
-                                cat(study.name, "-figure-", files.figures.size() + 1, ".svg"));
-        write_atomically(files.figures.back(), standalone_svg(figure.svg));
-        drawn.push_back({{"file", files.figures.back().filename().string()},
-                         {"title", shown.title},
-                         {"panel", figure.title}});
-      }
-      if (!shown.panel.empty() && !shown.caption.empty()) page.paragraph(shown.caption);
-      continue;
-    }
-    const Table table = study_table(outcome, shown);
-    page.table(table);
-    tables.push_back(table_json(shown, table));
-    files.tables.push_back(out / cat(study.name, '-', files.tables.size() + 1, ".csv"));
-    write_atomically(files.tables.back(), table_csv(table));
-  }
-  add_recipes(page, outcome);
-
-  page.section("Every run");
-  page.table(runs_table(outcome));
-  page.section("How to get this page");
-  page.code(command);
-  page.paragraph(cat("Machine: ", machine_text(), "."));
-  page.folded_code("The study", read_text(study.file));
-  for (const auto& run : outcome.runs) {
-    if (run.seed != 0) continue;
-    page.folded_code(cat("Everything that ", run.slug, " used"), config_yaml(run.config));
-  }
-  page.footer("Made by riffle study.");
-  write_atomically(files.page, page.html());
-
-  Json runs = Json::array();
-  for (std::size_t i = 0; i < outcome.runs.size(); ++i) {
-    const auto& run = outcome.runs[i];
-    Json values = nullptr;
-    if (outcome.results[i]) values = outcome.results[i]->values;
-    runs.push_back({{"run", run.slug}, {"at", run.at}, {"seed", run.seed}, {"values", values}});
-  }
-  const Json json = {{"study", study.name}, {"scale", study.scale}, {"command", command},
-                     {"tables", tables},    {"figures", drawn},     {"machine", machine_text()},
-                     {"runs", runs}};
-  write_atomically(files.json, json.dump(2) + '\n');
-  return files;
+  return Writer(outcome, out, command, page).write();
 }
 
 }  // namespace riffle

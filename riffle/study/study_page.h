@@ -1,6 +1,6 @@
 // What a study leaves in its folder: NAME.html, a page for itself, with the tables, figures,
 // commands and configurations; NAME.json and NAME-1.csv, NAME-2.csv, ... with the same tables; and
-// NAME-figure-1.svg, NAME-figure-2.svg, ... with the figures as pictures, in the page's order.
+// NAME-figure-1.svg, NAME-figure-2.svg, ... with the charts, in the page's order.
 #pragma once
 
 #include <filesystem>
@@ -17,13 +17,13 @@ struct StudyFiles {
   std::vector<std::filesystem::path> figures;
 };
 
-// With the results that others have left in `out` meanwhile: of several processes that share it,
-// the last one to come here shows all. `command`: the one that makes this study, for the reader to
-// repeat.
+// Writes them, with the results that other processes have left in `out` meanwhile: of several that
+// share it, the last one to come here shows all. `command` is the one that makes this study, for
+// the reader to repeat; `page` is the page's file name, NAME.html if it is empty.
 StudyFiles write_study(StudyOutcome outcome, const std::filesystem::path& out,
-                       const std::string& command);
+                       const std::string& command, const std::string& page = "");
 
-// Processor, cores, graphics cards: as far as the system tells.
+// Returns processor, cores and graphics cards, as far as the system tells.
 std::string machine_text();
 
 }  // namespace riffle

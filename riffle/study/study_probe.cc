@@ -195,7 +195,7 @@ std::optional<RunResult> StudyProbe::measure_run(const RunFolder& folder, const 
   result.probe = plan_.text();
   result.order = run.order;
   result.overlap = run.overlap;
-  if (plan_.points > 1) {
+  if (plan_.measures_untrained()) {
     ResultPoint start;
     start.accuracy = untrained_accuracies(run.config, result);
     result.points.push_back(std::move(start));

@@ -1,5 +1,5 @@
-// The evaluations of a study: labelled pictures read once, and what each run's checkpoints make of
-// them.
+// The evaluations of a study: accuracies of each run's checkpoints on labelled pictures that are
+// read once.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class StudyProbe {
   // `plan` must outlive this.
   explicit StudyProbe(const ProbePlan& plan) : plan_(plan) {}
 
-  // What the run in `folder`, which has ended, gave at its checkpoints. Reads the probe sets on the
-  // first call, and whenever the size of the pictures changes. Nothing when a signal asked to stop.
+  // Returns the result of the run in `folder`, which has ended, or nothing if a signal asked to
+  // stop. Reads the probe sets on the first call and whenever the size of the pictures changes.
   std::optional<RunResult> measure_run(const RunFolder& folder, const StudyRun& run);
 
  private:
@@ -35,7 +35,7 @@ class StudyProbe {
   void read_sets(int size);
   std::map<std::string, Accuracy> accuracies(Objective& objective, RunResult& result) const;
   std::map<std::string, Accuracy> untrained_accuracies(const Config& config, RunResult& result);
-  // By group: percent of these labels.
+  // Returns, by group, the percentage of these labels.
   std::map<std::string, double> shares(const std::deque<std::string>& labels) const;
   ResultPoint measure_checkpoint(const RunFolder& folder, const StudyRun& run,
                                  const std::string& name, RecentLabels* recent,
@@ -43,19 +43,20 @@ class StudyProbe {
 
   struct Group {
     std::set<std::string> labels;
-    at::Tensor rows;  // of the first set's validation pictures
+    // Rows of the first set's validation pictures.
+    at::Tensor rows;
   };
 
   const ProbePlan& plan_;
   int size_ = 0;
   std::vector<Set> sets_;
   std::map<std::string, Group> groups_;
-  std::map<std::string, std::map<std::string, Accuracy>> untrained_;  // by network and seed
+  // By network and seed.
+  std::map<std::string, std::map<std::string, Accuracy>> untrained_;
 };
 
-// Of the checkpoints of a run that was to make so many updates, those to evaluate: the ones nearest
-// to `points` places evenly along it, the newest being the last. One that the disk did not take is
-// left out.
+// Returns the checkpoints to evaluate of a run of `updates` updates: those nearest to `points`
+// places evenly along it, the newest being the last. One that could not be written is left out.
 std::vector<std::string> evaluation_checkpoints(const std::vector<std::string>& names,
                                                 std::int64_t updates, std::int64_t points);
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <set>
 
 #include <unistd.h>
@@ -22,6 +23,8 @@
 namespace riffle {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr const char* kResultFile = "result.json";
 
 [[noreturn]] void refuse_other(const fs::path& path) {
   throw Error(cat(path.string(), " holds a run of other settings than the study's; give another ",
@@ -43,6 +46,21 @@ bool same_settings(Config in_folder, const Config& wanted) {
   return config_yaml(in_folder) == config_yaml(wanted);
 }
 
+// Whether what is in the run's folder, if anything, was made with these settings.
+bool has_settings_of(const Study& study, const StudyRun& run, const fs::path& out) {
+  const fs::path folder = run_folder_of(out, run);
+  const fs::path file = folder / kResultFile;
+  if (fs::exists(file)) {
+    const RunResult result = read_result(file);
+    // A result of an earlier version lacks newer keys: those have their defaults.
+    ConfigBuilder made_with;
+    made_with.read_yaml_text(result.config, file.string());
+    return config_yaml(made_with.build()) == config_yaml(run.config) &&
+           result.probe == study.probe.text();
+  }
+  return !RunFolder::is_run(folder) || same_settings(RunFolder::open(folder).config(), run.config);
+}
+
 // The run folder as `riffle train` would have left it: evaluations need no checkpoint any more.
 void remove_old_checkpoints(const RunFolder& folder) {
   const auto names = folder.checkpoint_names();
@@ -60,16 +78,23 @@ void remove_old_checkpoints(const RunFolder& folder) {
   }
 }
 
-// Nothing when it was stopped.
-std::optional<RunResult> make_result(const StudyRun& run, const fs::path& path, StudyProbe& probe) {
-  const bool begun = fs::exists(path / "config.yaml");
-  if ((begun ? resume(path) : train(run.config, path)).stopped) return std::nullopt;
-  const auto folder = RunFolder::open(path);
-  const auto result = probe.measure_run(folder, run);
-  if (!result) return std::nullopt;
-  write_result(path / "result.json", *result);
-  remove_old_checkpoints(folder);
-  return result;
+// In this process, one after the other. Returns false if a signal asked to stop.
+bool make_runs_here(
+    const std::vector<const StudyRun*>& runs, const fs::path& out, const ProbePlan& plan,
+    const std::function<void(std::size_t, const std::optional<std::string>&)>& ended) {
+  StudyProbe probe(plan);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    log_info(cat("run ", i + 1, " of ", runs.size(), ": ", runs[i]->slug));
+    try {
+      if (!make_run(*runs[i], out, probe)) return false;
+    } catch (const std::exception& error) {
+      const std::string why = error.what();
+      ended(i, why.substr(0, why.find('\n')));
+      continue;
+    }
+    ended(i, std::nullopt);
+  }
+  return true;
 }
 
 }  // namespace
@@ -78,16 +103,9 @@ fs::path run_folder_of(const fs::path& out, const StudyRun& run) { return out / 
 
 std::optional<RunResult> finished_result(const fs::path& out, const Study& study,
                                          const StudyRun& run) {
-  const fs::path path = run_folder_of(out, run) / "result.json";
-  if (!fs::exists(path)) return std::nullopt;
-  RunResult result = read_result(path);
-  // A result of an earlier version lacks newer keys: those have their defaults.
-  ConfigBuilder made_with;
-  made_with.read_yaml_text(result.config, path.string());
-  if (config_yaml(made_with.build()) != config_yaml(run.config) ||
-      result.probe != study.probe.text()) {
-    refuse_other(path.parent_path());
-  }
+  if (!fs::exists(run_folder_of(out, run) / kResultFile)) return std::nullopt;
+  if (!has_settings_of(study, run, out)) refuse_other(run_folder_of(out, run));
+  RunResult result = read_result(run_folder_of(out, run) / kResultFile);
   result.order = run.order;
   result.overlap = run.overlap;
   return result;
@@ -106,43 +124,65 @@ void add_finished(StudyOutcome& outcome, const fs::path& out) {
   }
 }
 
-StudyOutcome run_study(const Study& study, const fs::path& out, const RunChoice& choice) {
+std::optional<RunResult> make_run(const StudyRun& run, const fs::path& out, StudyProbe& probe,
+                                  std::int64_t threads) {
+  const fs::path path = run_folder_of(out, run);
+  Config config = run.config;
+  if (config.learner.train.threads == 0) config.learner.train.threads = threads;
+  const bool begun = RunFolder::is_run(path);
+  if ((begun ? resume(path) : train(config, path)).stopped) return std::nullopt;
+  const auto folder = RunFolder::open(path);
+  const auto result = probe.measure_run(folder, run);
+  if (!result) return std::nullopt;
+  write_result(path / kResultFile, *result);
+  remove_old_checkpoints(folder);
+  return result;
+}
+
+void begin_again(const Study& study, const fs::path& out, const RunChoice& choice) {
+  std::vector<fs::path> chosen;
+  bool all_done = true;
+  for (const auto& run : expand(study)) {
+    const fs::path folder = run_folder_of(out, run);
+    if (!has_settings_of(study, run, out)) {
+      fs::remove_all(folder);
+    } else if (is_chosen(choice, run)) {
+      chosen.push_back(folder);
+    }
+    if (is_chosen(choice, run)) all_done = all_done && fs::exists(folder / kResultFile);
+  }
+  if (!all_done) return;
+  for (const auto& folder : chosen) fs::remove_all(folder);
+}
+
+StudyOutcome run_study(const Study& study, const fs::path& out, const RunChoice& choice,
+                       const StudyJobs& jobs) {
   StudyOutcome outcome{study, expand(study), {}, {}, 0};
   // All at first: a study that cannot end well should not begin.
   add_finished(outcome, out);
-  for (std::size_t i = 0; i < outcome.runs.size(); ++i) {
-    const fs::path path = run_folder_of(out, outcome.runs[i]);
-    if (!outcome.results[i] && fs::exists(path / "config.yaml") &&
-        !same_settings(RunFolder::open(path).config(), outcome.runs[i].config)) {
-      refuse_other(path);
-    }
-  }
   std::vector<const StudyRun*> due;
   for (std::size_t i = 0; i < outcome.runs.size(); ++i) {
-    if (!outcome.results[i] && is_chosen(choice, outcome.runs[i])) due.push_back(&outcome.runs[i]);
+    if (outcome.results[i]) continue;
+    const StudyRun& run = outcome.runs[i];
+    if (!has_settings_of(study, run, out)) refuse_other(run_folder_of(out, run));
+    if (is_chosen(choice, run)) due.push_back(&run);
   }
   require_ready(study.probe, due);
   if (!due.empty()) require_writable(out / "runs");
-  StudyProbe probe(study.probe);
-  for (std::size_t i = 0; i < outcome.runs.size(); ++i) {
-    const StudyRun& run = outcome.runs[i];
-    if (outcome.results[i] || !is_chosen(choice, run)) continue;
-    log_info(cat("run ", i + 1, " of ", outcome.runs.size(), ": ", run.slug));
-    try {
-      outcome.results[i] = make_result(run, run_folder_of(out, run), probe);
-    } catch (const std::exception& error) {
-      std::string why = error.what();
-      why.resize(std::min(why.size(), why.find('\n')));
-      finish_progress();
-      log_warning(cat(run.slug, " failed: ", why));
-      outcome.failed.emplace_back(run.slug, why);
-      continue;
+  const auto ended = [&](std::size_t i, const std::optional<std::string>& failure) {
+    if (!failure) {
+      ++outcome.made;
+      return;
     }
-    if (!outcome.results[i]) {
-      throw Error("stopped; the same command goes on where it was", ErrorKind::failure);
-    }
-    ++outcome.made;
-  }
+    finish_progress();
+    log_warning(cat(due[i]->slug, " failed: ", *failure));
+    outcome.failed.emplace_back(due[i]->slug, *failure);
+  };
+  const bool whole = jobs.count > 1 && due.size() > 1
+                         ? make_runs_in_workers(due, out, jobs, ended)
+                         : make_runs_here(due, out, study.probe, ended);
+  if (!whole) throw Error("stopped; the same command continues where it was", ErrorKind::failure);
+  add_finished(outcome, out);
   return outcome;
 }
 

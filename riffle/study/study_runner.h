@@ -1,6 +1,6 @@
 // Carries out a study: each run in OUT/runs/SLUG, trained or resumed, then probed; result.json ends
-// it. What is done already is not done again, so a study that was interrupted goes on where it was,
-// and studies with the same runs may share OUT.
+// it. What is done already is not done again, so a study that was interrupted continues where it
+// was, and studies with the same runs may share OUT.
 #pragma once
 
 #include <filesystem>
@@ -12,35 +12,50 @@
 #include "riffle/study/run_result.h"
 #include "riffle/study/study_choice.h"
 #include "riffle/study/study_file.h"
+#include "riffle/study/study_jobs.h"
 
 namespace riffle {
+
+class StudyProbe;
 
 struct StudyOutcome {
   Study study;
   std::vector<StudyRun> runs;
-  std::vector<std::optional<RunResult>> results;  // as many as runs; nothing: failed, or not made
-  std::vector<std::pair<std::string, std::string>> failed;  // slug, why
-  std::size_t made = 0;                                     // in this call
+  // One for each run; nothing if it failed or was not made.
+  std::vector<std::optional<RunResult>> results;
+  // Slug and reason.
+  std::vector<std::pair<std::string, std::string>> failed;
+  // Runs made by this call.
+  std::size_t made = 0;
 
-  std::size_t done() const;  // runs with a result
+  // Returns the number of runs with a result.
+  std::size_t done() const;
 };
 
 std::filesystem::path run_folder_of(const std::filesystem::path& out, const StudyRun& run);
 
-// The result of a run that is done; nothing when it is not. Throws Error when it is one of other
-// settings.
+// Returns the result of a run, or nothing if it is not done. Throws Error if the result is one of
+// other settings.
 std::optional<RunResult> finished_result(const std::filesystem::path& out, const Study& study,
                                          const StudyRun& run);
 
-// Takes in the results that others have left in `out` meanwhile.
+// Adds the results that other processes have left in `out` meanwhile.
 void add_finished(StudyOutcome& outcome, const std::filesystem::path& out);
 
-// Makes the chosen runs; the outcome has the results of all that are done. A run that fails does
-// not end the study. Throws Error when it was stopped by a signal, and, before the first run, when
-// one in `out` has other settings than the study's, `out` cannot be written to, or something is
-// missing that runs need (study_check.h). Several processes with choices of their own may share
-// `out`.
+// Trains or resumes one run, probes it and leaves result.json. Returns nothing if a signal stopped
+// it. `threads` is for a new run whose configuration leaves the number open; 0: all cores.
+std::optional<RunResult> make_run(const StudyRun& run, const std::filesystem::path& out,
+                                  StudyProbe& probe, std::int64_t threads = 0);
+
+// Makes room for a study that is to begin again rather than be refused: removes the runs in `out`
+// that have other settings than the study's, and, if all chosen runs are done, those too.
+void begin_again(const Study& study, const std::filesystem::path& out, const RunChoice& choice);
+
+// Makes the chosen runs and returns the results of all that are done. A run that fails does not end
+// the study. Throws Error if a signal stopped it, and, before the first run, if a run in `out` has
+// other settings than the study's, `out` cannot be written to, or something is missing that runs
+// need (study_check.h). Several processes with choices of their own may share `out`.
 StudyOutcome run_study(const Study& study, const std::filesystem::path& out,
-                       const RunChoice& choice = {});
+                       const RunChoice& choice = {}, const StudyJobs& jobs = {});
 
 }  // namespace riffle

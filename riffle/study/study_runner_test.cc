@@ -12,7 +12,10 @@
 #include "riffle/run/training.h"
 #include "riffle/study/measures.h"
 #include "riffle/study/study_estimate.h"
+#include "riffle/study/study_figures.h"
+#include "riffle/study/study_findings.h"
 #include "riffle/study/study_page.h"
+#include "riffle/study/study_pictures.h"
 #include "riffle/study/study_probe.h"
 #include "riffle/study/study_tables.h"
 #include "riffle/study/testing/studies.h"
@@ -73,13 +76,13 @@ TEST_F(StudyRunner, CountsTheJunkOfStreamsThatHaveAny) {
   EXPECT_LT(held, 90);
 }
 
-TEST_F(StudyRunner, AnInterruptedRunGoesOnAndEndsTheSame) {
+TEST_F(StudyRunner, AnInterruptedRunContinuesAndEndsTheSame) {
   const Study study = tiny("smoke: {seeds: 2}", "smoke: {drop: {mode: none}}");
   const auto whole = run_study(study, folder_ / "whole");
   const auto runs = expand(study);
   const fs::path path = run_folder_of(folder_ / "cut", runs[0]);
   train(runs[0].config, path);
-  // As if it had been killed behind its first checkpoint.
+  // As if it had been killed after its first checkpoint.
   const auto folder = RunFolder::open(path);
   const auto names = folder.checkpoint_names();
   for (std::size_t i = 1; i < names.size(); ++i) fs::remove(folder.manifest(names[i]));
@@ -119,9 +122,9 @@ TEST_F(StudyRunner, NothingIsBegunThatCannotBeMade) {
   expect_refused(tiny("buffer.policy: fifo}", "buffer.policy: fifo, stream.shapes: 'lop'}"), {},
                  "did you mean 'loop'");
   Study elsewhere = tiny();
-  elsewhere.device = "tpu";
+  elsewhere.overrides = {{"run.device", "tpu"}};
   expect_refused(elsewhere, {}, "--device");
-  elsewhere.device = "cpu";
+  elsewhere.overrides = {{"run.device", "cpu"}};
   EXPECT_EQ(expand(elsewhere)[0].config.learner.device, "cpu");
 }
 
@@ -208,6 +211,78 @@ TEST_F(StudyRunner, TablesHoldMeansOverSeedsAndThePapersNumbers) {
   EXPECT_DOUBLE_EQ(study_table(outcome, study.shows[0]).rows[1].cells[1].value, 20);
 }
 
+// Linear accuracies of the tiny study's four runs: none, fifo of seed 0, then of seed 1.
+StudyOutcome outcome_with(const Study& study, const std::vector<double>& accuracies) {
+  StudyOutcome outcome{study, expand(study), {}, {}, 0};
+  for (const double accuracy : accuracies) {
+    RunResult result;
+    result.points.resize(2);
+    result.points[0].accuracy["made"].linear_top1 = 5;
+    result.points[1].update = 40;
+    result.points[1].accuracy["made"].linear_top1 = accuracy;
+    outcome.results.emplace_back(result);
+  }
+  outcome.results.resize(outcome.runs.size());
+  return outcome;
+}
+
+TEST_F(StudyRunner, AClaimHoldsDoesNotHoldOrIsTooCloseToTell) {
+  const Study study = tiny("show:\n",
+                           "claims:\n  - {claim: A buffer helps, of: {mode: fifo}, above: {mode: "
+                           "none}}\nshow:\n");
+  const auto finding = [&](const std::vector<double>& accuracies) {
+    return study_findings(outcome_with(study, accuracies));
+  };
+  EXPECT_THAT(finding({10, 20, 12, 26}),
+              ElementsAre("Held: A buffer helps. linear top-1 23.0 % (FIFO) against 11.0 % "
+                          "(Conventional), a difference of +12.0 with a standard error of 3.2."));
+  EXPECT_THAT(finding({20, 10, 22, 11}), ElementsAre(HasSubstr("Did not hold: ")));
+  EXPECT_THAT(finding({20, 10, 22, 34}), ElementsAre(HasSubstr("Too close to tell: ")));
+  EXPECT_THAT(finding({10, 20}), ElementsAre(HasSubstr("+10.0 between single runs.")));
+  EXPECT_TRUE(finding({10}).empty()) << "there is nothing to compare with";
+}
+
+TEST_F(StudyRunner, BarsAndTablesShowTheUntrainedNetwork) {
+  const Study study = tiny("  - table: Accuracy\n",
+                           "  - {bars: Bars, rows: mode, y: linear_top1}\n"
+                           "  - table: Accuracy\n    untrained: true\n");
+  const auto outcome = outcome_with(study, {10, 20, 12, 26});
+  const std::string svg = study_bars(outcome, study.shows[0]).svg;
+  EXPECT_EQ(markup_fault(svg), "");
+  EXPECT_THAT(svg, testing::AllOf(HasSubstr("FIFO"), HasSubstr("23.0"), HasSubstr("untrained")));
+  const Table table = study_table(outcome, study.shows[1]);
+  ASSERT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(table.rows[0].cells[0].text, "Untrained");
+  EXPECT_TRUE(table.rows[0].reference);
+  EXPECT_DOUBLE_EQ(table.rows[0].cells[1].value, 5);
+}
+
+TEST_F(StudyRunner, PicturesAreOfTheStreamAndOfEachBuffer) {
+  const Study study = tiny("show:\n", "show:\n  - {pictures: Kept, rows: mode, every: 4}\n");
+  const auto outcome = run_study(study, folder_ / "out", parse_choice(study, {"seed=0"}));
+  const auto sheets = study_pictures(outcome, study.shows[0], folder_ / "out");
+  std::vector<std::string> titles;
+  for (const auto& sheet : sheets) titles.push_back(sheet.title);
+  EXPECT_THAT(titles, ElementsAre("The stream", "FIFO")) << "Conventional has no buffer";
+  EXPECT_THAT(sheets[1].caption, HasSubstr("in 16 samples"));
+}
+
+TEST_F(StudyRunner, WhatBeginsAgainKeepsOnlyUnfinishedRunsOfItsSettings) {
+  const Study study = tiny();
+  const fs::path out = folder_ / "out";
+  run_study(study, out, {{"mode", {"fifo"}}});
+  const auto has = [&](const char* slug) { return fs::exists(out / "runs" / slug); };
+  begin_again(study, out, {});
+  EXPECT_TRUE(has("fifo-seed0")) << "the study is not whole yet: it continues";
+  begin_again(study, out, {{"seed", {"0"}}, {"mode", {"fifo"}}});
+  EXPECT_FALSE(has("fifo-seed0")) << "all that was asked for is done";
+  EXPECT_TRUE(has("fifo-seed1"));
+  Study other = study;
+  other.overrides = {{"train.lr", "0.3"}};
+  begin_again(other, out, {});
+  EXPECT_FALSE(has("fifo-seed1"));
+}
+
 TEST_F(StudyRunner, EvaluationsLieAtTheirVeryPlacesAndTheLastAtTheEnd) {
   const Study study = tiny("smoke: {seeds: 2}", "smoke: {drop: {mode: none}}");
   const auto outcome = run_study(study, folder_ / "out");
@@ -244,7 +319,7 @@ TEST_F(StudyRunner, EvaluationsAreEvenWhereUpdatesCannotBeDividedByThem) {
 
 TEST_F(StudyRunner, ARunIsNeverAveragedWithItself) {
   Study study = tiny("y: same_clip_pairs", "y: linear_top1");
-  study.seeds = 1;
+  study.seeds = {0};
   study.probe.points = 8;
   StudyOutcome outcome{study, expand(study), {}, {}, 0};
   for (auto& run : outcome.runs) run.config.learner.train.max_updates = 15;
@@ -259,7 +334,7 @@ TEST_F(StudyRunner, ARunIsNeverAveragedWithItself) {
   outcome.results.assign(2, result);
   std::erase_if(outcome.results[1]->points,
                 [](const auto& point) { return point.update % 2 == 1 && point.update < 15; });
-  const std::string svg = study_figures(outcome, study.shows[1], folder_).at(0).svg;
+  const std::string svg = study_lines(outcome, study.shows[1], folder_).at(0).svg;
   for (const char* mode : {"Conventional", "FIFO"}) {
     EXPECT_THAT(svg, HasSubstr(std::string(mode) + ": 22 at 2 updates")) << svg;
     EXPECT_THAT(svg, HasSubstr(std::string(mode) + ": 35 at 15 updates"));
@@ -366,7 +441,7 @@ TEST_P(Smoke, RunsAndLeavesAPageAndTables) {
 INSTANTIATE_TEST_SUITE_P(Studies, Smoke,
                          testing::Values("efficiency", "bandwidth", "correlated", "lifelong",
                                          "unseen", "buffer-contents", "schedules", "unique-images",
-                                         "policies", "growing"),
+                                         "policies", "hostile", "growing", "demo"),
                          [](const auto& study) {
                            std::string name = study.param;
                            std::ranges::replace(name, '-', '_');

@@ -57,7 +57,6 @@ Config configuration(const Study& study, const KeyValues& keys, std::int64_t see
     builder.set(key, replaced(value, "{seed}", std::to_string(seed)));
   }
   builder.set("run.seed", std::to_string(seed));
-  if (!study.device.empty()) builder.set("run.device", study.device);
   // K belongs to the axes that it is set by; a run without a buffer has none.
   const bool without_buffer = builder.fields().get("buffer.policy") == "none";
   const std::int64_t k = parse_integer(builder.fields().get("train.updates"), "train.updates");
@@ -93,6 +92,7 @@ std::optional<StudyRun> run_at(const Study& study, const std::vector<std::size_t
     add_keys(value.set, keys);
     if (!value.order.empty()) run.order = value.order;
   }
+  add_keys(study.overrides, keys);
   run.slug += cat(kSeedAxis, seed);
   for (const auto& axis : study.axes) {
     for (const auto& [other, values] : axis.value(run.at[axis.name]).only) {
@@ -112,7 +112,7 @@ std::optional<StudyRun> run_at(const Study& study, const std::vector<std::size_t
 
 std::vector<StudyRun> expand(const Study& study) {
   std::vector<StudyRun> runs;
-  for (std::int64_t seed = 0; seed < study.seeds; ++seed) {
+  for (const std::int64_t seed : study.seeds) {
     std::vector<std::size_t> at(study.axes.size(), 0);
     std::size_t axis = 0;
     do {

@@ -1,6 +1,6 @@
-// Reading a study's YAML: texts, lists and counts, and complaints that name the nearest valid key.
+// Reads texts, lists and counts of a study's YAML, with errors that name the nearest valid key.
 //
-// All throw Error; what yaml-cpp throws is for the caller.
+// All throw Error, and pass on what yaml-cpp throws.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ using Names = std::vector<std::string>;
 std::string replaced(std::string text, const std::string& what, const std::string& with);
 
 void require_map(const YAML::Node& node, const std::string& where);
-// No key but these.
+// Throws Error if `node` has other keys.
 void require_keys(const YAML::Node& node, const std::string& where, const Names& valid);
 void require_known(const std::string& what, const std::string& name, const Names& valid);
 
-// A list becomes one text with commas, nothing an empty one.
+// Returns the node's text: of a list, its items with commas; of null, an empty one.
 std::string text_of(const YAML::Node& node);
 std::string text_of(const YAML::Node& node, const char* key, const std::string& otherwise = {});
-// One name or a list of them.
+// Returns one name or a list of them.
 Names names_of(const YAML::Node& node);
 std::map<std::string, Names> choices_of(const YAML::Node& node);
-// At least 1.
+// Throws Error if the number is less than 1.
 std::int64_t count_of(const YAML::Node& node, const std::string& what);
 
 }  // namespace riffle

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -50,8 +51,9 @@ class Process {
   }
   Process(const Process&) = delete;
 
+  pid_t id() const { return pid_; }
   void signal(int number) const { ::kill(pid_, number); }
-  // The status as waitpid gives it, when the process ended within so many seconds.
+  // Returns the status as waitpid gives it, or nothing if the process did not end in time.
   std::optional<int> ended(double seconds) {
     const auto start = Clock::now();
     int status = 0;
@@ -63,13 +65,17 @@ class Process {
     return status;
   }
   std::string errors() const { return content(errors_); }
-  // Whether these words stood there before so many seconds were over, or the process.
-  bool says(const std::string& words, double seconds) {
+  // Returns whether `condition` came true in time and before the process ended.
+  bool becomes(const std::function<bool()>& condition, double seconds) {
     const auto start = Clock::now();
-    while (errors().find(words) == std::string::npos) {
+    while (!condition()) {
       if (seconds_since(start) > seconds || ended(0.001)) return false;
     }
     return true;
+  }
+  // Returns whether it said these words in time.
+  bool says(const std::string& words, double seconds) {
+    return becomes([&] { return errors().find(words) != std::string::npos; }, seconds);
   }
   std::int64_t resident_bytes() const {
     std::ifstream statm("/proc/" + std::to_string(pid_) + "/statm");

@@ -1,4 +1,4 @@
-#include "riffle/study/run_page.h"
+#include "riffle/pages/run_page.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,12 +8,12 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/pages/buffer_page.h"
 #include "riffle/report/html_page.h"
 #include "riffle/report/line_chart.h"
 #include "riffle/run/metrics_history.h"
 #include "riffle/run/run_folder.h"
 #include "riffle/run/saved_buffer.h"
-#include "riffle/study/buffer_page.h"
 
 namespace riffle {
 namespace fs = std::filesystem;
@@ -23,7 +23,8 @@ struct Run {
   std::string name;
   fs::path path;
   Config config;
-  std::vector<std::pair<std::string, std::string>> keys;  // of the configuration, with their values
+  // Of the configuration, with their values.
+  std::vector<std::pair<std::string, std::string>> keys;
   MetricsHistory metrics;
 };
 
@@ -51,24 +52,26 @@ std::vector<Run> read_runs(std::span<const fs::path> paths) {
 }
 
 // One chart: what it shows and how a run's value comes from its metrics.
-struct ShownCurves {
+struct ShownCurve {
   std::string title;
   std::string label;
   std::string key;
   std::string caption;
   double factor = 1;
-  bool per_batch = false;  // times the batch: updates to pictures
+  // Times the batch: from updates to pictures.
+  bool per_batch = false;
   bool smooth = false;
-  double least = 0;  // shown when some value is larger
+  // Shown if some value is larger.
+  double least = 0;
 };
 
-const std::vector<ShownCurves>& shown_curves() {
-  static const std::vector<ShownCurves> all = {
+const std::vector<ShownCurve>& shown_curves() {
+  static const std::vector<ShownCurve> all = {
       {.title = "Loss",
        .label = "loss",
        .key = "loss",
-       .caption = "Negative cosine similarity. A low loss alone is no sign of a good "
-                  "representation: near-equal frames are easy.",
+       .caption = "Negative cosine similarity. A low loss alone is not a sign of a good "
+                  "representation: nearly equal frames are easy.",
        .smooth = true},
       {.title = "Collapse gauge",
        .label = "channel std x sqrt(dim)",
@@ -88,7 +91,7 @@ const std::vector<ShownCurves>& shown_curves() {
       {.title = "How old the buffer is",
        .label = "mean age (samples)",
        .key = "buffer_mean_age",
-       .caption = "How many samples entered after one, mean over the buffer."},
+       .caption = "Samples that entered after one, mean over the buffer."},
       {.title = "How redundant the buffer is",
        .label = "median nearest distance",
        .key = "nearest_50%",
@@ -96,18 +99,18 @@ const std::vector<ShownCurves>& shown_curves() {
       {.title = "Speed of training",
        .label = "images/s",
        .key = "updates_per_s",
-       .caption = "Pictures that the optimiser used a second.",
+       .caption = "Pictures that the optimiser used per second.",
        .per_batch = true,
        .smooth = true},
       {.title = "Speed of the stream",
        .label = "samples/s",
        .key = "samples_per_s",
-       .caption = "Samples that entered the buffer a second.",
+       .caption = "Samples that entered the buffer per second.",
        .smooth = true},
       {.title = "Waiting for the stream",
        .label = "share of the time (%)",
        .key = "idle_share",
-       .caption = "Time in which training stood still because no batch was there.",
+       .caption = "Time in which training waited because no batch had arrived.",
        .factor = 100,
        .smooth = true,
        .least = 0.01},
@@ -115,8 +118,9 @@ const std::vector<ShownCurves>& shown_curves() {
   return all;
 }
 
-std::optional<Figure> figure(const ShownCurves& shown, const std::vector<Run>& runs) {
-  constexpr std::size_t kSmoothWindows = 60;  // a noisy curve is a mean over so many parts of it
+std::optional<Figure> figure(const ShownCurve& shown, const std::vector<Run>& runs) {
+  // A noisy curve is a mean over as many parts of it.
+  constexpr std::size_t kSmoothWindows = 60;
   LineChart chart;
   chart.title = shown.title;
   chart.x_label = "updates";
@@ -223,13 +227,9 @@ void add_sheets(HtmlPage& page, const std::vector<Run>& runs) {
     try {
       SavedBuffer buffer(RunFolder::open(run.path));
       const std::size_t size = buffer.samples().size();
-      std::vector<std::size_t> which;
-      for (std::size_t i = 0; i < std::min(kShown, size); ++i) {
-        which.push_back(i * size / std::min(kShown, size));
-      }
-      if (which.empty()) continue;
-      sheets.push_back(buffer_sheet(
-          buffer, run.name, which,
+      if (size == 0) continue;
+      sheets.push_back(spaced_sheet(
+          buffer, run.name, kShown,
           cat("Of ", size, " samples at ", buffer.checkpoint(), ", evenly spaced, oldest first.")));
     } catch (const Error&) {
       continue;  // no checkpoint yet, or a newer one took its place just now
@@ -244,7 +244,7 @@ void add_warnings(HtmlPage& page, const std::vector<Run>& runs) {
   constexpr double kCollapsed = 0.1;
   for (const auto& run : runs) {
     if (run.metrics.find("loss") == nullptr) {
-      page.note(cat(run.name, " has no line of metrics yet: ", "one is written every ",
+      page.note(cat(run.name, " has no line of metrics yet: one is written every ",
                     run.config.metrics.every, " updates once the buffer is full."));
     } else if (run.metrics.late_mean("std") < kCollapsed) {
       page.note(cat(run.name, " has collapsed: its features are nearly all the same (gauge ",
@@ -288,7 +288,7 @@ std::string run_page(std::span<const fs::path> paths) {
     }
   }
   for (const auto& run : runs) {
-    page.folded_code(cat("Everything that ", run.name, " used"), config_yaml(run.config));
+    page.folded_code(cat("The configuration of ", run.name), config_yaml(run.config));
   }
   page.section("How to get this page");
   std::vector<std::string> words = {"riffle report"};

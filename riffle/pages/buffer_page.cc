@@ -1,4 +1,4 @@
-#include "riffle/study/buffer_page.h"
+#include "riffle/pages/buffer_page.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,8 @@ namespace riffle {
 namespace {
 
 constexpr int kColumns = 12;
-constexpr int kMostCell = 72;  // px of a picture on a contact sheet
+// In px, of a picture on a contact sheet.
+constexpr int kMostCell = 72;
 constexpr std::size_t kBins = 24;
 constexpr std::size_t kLabelsShown = 6;
 
@@ -71,9 +72,9 @@ Figure clips_figure(const SavedBuffer& buffer) {
   LineChart chart = chart_over_time("Samples and clips kept, by arrival", "kept");
   chart.series.push_back(std::move(samples));
   if (any) chart.series.push_back(std::move(distinct));
-  return {"From when it is", chart.svg(),
+  return {"When it arrived", chart.svg(),
           cat("Of each ", kBins, "th of the stream: the samples that are still there",
-              any ? ", and how many clips they are of." : ".")};
+              any ? ", and the number of their clips." : ".")};
 }
 
 Figure labels_figure(const SavedBuffer& buffer) {
@@ -132,13 +133,26 @@ std::int64_t distinct_clips(const SavedBuffer& buffer) {
 
 }  // namespace
 
-PictureFigure buffer_sheet(SavedBuffer& buffer, const std::string& title,
-                           const std::vector<std::size_t>& which, const std::string& caption) {
-  const auto pictures = buffer.pictures(which);
+PictureFigure picture_sheet(const std::string& title, const std::vector<Picture>& pictures,
+                            const std::string& caption) {
   const int cell = std::min(kMostCell, pictures.empty() ? kMostCell : pictures.front().width);
   return {title,     encode_png(contact_sheet(pictures, kColumns, cell)),
           caption,   title,
           cell < 48, cell < 48 ? 2 : 1};
+}
+
+PictureFigure buffer_sheet(SavedBuffer& buffer, const std::string& title,
+                           const std::vector<std::size_t>& which, const std::string& caption) {
+  return picture_sheet(title, buffer.pictures(which), caption);
+}
+
+PictureFigure spaced_sheet(SavedBuffer& buffer, const std::string& title, std::size_t count,
+                           const std::string& caption) {
+  const std::size_t size = buffer.samples().size();
+  count = std::min(count, size);
+  std::vector<std::size_t> which;
+  for (std::size_t i = 0; i < count; ++i) which.push_back(i * size / count);
+  return buffer_sheet(buffer, title, which, caption);
 }
 
 std::vector<std::size_t> by_redundancy(const SavedBuffer& buffer) {
@@ -162,7 +176,7 @@ std::string buffer_page(SavedBuffer& buffer, const std::string& run, std::size_t
   const auto order = by_redundancy(buffer);
   std::vector<std::pair<std::string, std::string>> facts = {
       {"samples kept", std::to_string(samples.size())},
-      {"of so many seen", std::to_string(buffer.samples_seen())},
+      {"samples seen", std::to_string(buffer.samples_seen())},
       {"clips", std::to_string(distinct_clips(buffer))}};
   if (!order.empty()) {
     facts.emplace_back("median nearest distance",
@@ -180,9 +194,9 @@ std::string buffer_page(SavedBuffer& buffer, const std::string& run, std::size_t
   if (!order.empty()) {
     const auto few = static_cast<std::ptrdiff_t>(std::min(pictures, order.size()));
     page.picture(buffer_sheet(buffer, "The most redundant", {order.begin(), order.begin() + few},
-                              "Those whose feature is nearest to that of another one."));
+                              "Those whose feature is nearest to another's."));
     page.picture(buffer_sheet(buffer, "The least redundant", {order.rbegin(), order.rbegin() + few},
-                              "Those that are like no other."));
+                              "Those whose feature is farthest from any other."));
   }
 
   page.section("Figures");

@@ -7,8 +7,8 @@
 
 namespace riffle {
 
-// A self-contained HTML page, from the runs' config.yaml, metrics.jsonl and newest checkpoint. A
-// run may still be going on. Throws Error for a folder that is no run.
+// Returns a self-contained HTML page, from the runs' configuration, metrics and newest checkpoint.
+// A run may still be in progress. Throws Error if a folder is not a run.
 std::string run_page(std::span<const std::filesystem::path> runs);
 
 }  // namespace riffle
