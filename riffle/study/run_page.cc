@@ -215,13 +215,16 @@ std::string lead(const std::vector<Run>& runs) {
              ".");
 }
 
-// What each buffer holds, where there is a checkpoint: a few, evenly spaced.
+// What each buffer holds, where there is a checkpoint: a few, evenly spaced. Throws
+// DamagedCheckpoint if the newest is damaged.
 void add_sheets(HtmlPage& page, const std::vector<Run>& runs) {
   constexpr std::size_t kShown = 24;
   std::vector<PictureFigure> sheets;
   for (const auto& run : runs) {
+    const auto folder = RunFolder::open(run.path);
+    const auto checkpoints = folder.checkpoint_names();
     try {
-      SavedBuffer buffer(RunFolder::open(run.path));
+      SavedBuffer buffer(folder);
       const std::size_t size = buffer.samples().size();
       std::vector<std::size_t> which;
       for (std::size_t i = 0; i < std::min(kShown, size); ++i) {
@@ -231,8 +234,11 @@ void add_sheets(HtmlPage& page, const std::vector<Run>& runs) {
       sheets.push_back(buffer_sheet(
           buffer, run.name, which,
           cat("Of ", size, " samples at ", buffer.checkpoint(), ", evenly spaced, oldest first.")));
+    } catch (const DamagedCheckpoint&) {
+      if (folder.checkpoint_names() == checkpoints) throw;
+      // A newer one took its place just now.
     } catch (const Error&) {
-      continue;  // no checkpoint yet, or a newer one took its place just now
+      continue;  // no checkpoint yet, or its pictures were removed for a newer one's just now
     }
   }
   if (sheets.empty()) return;

@@ -6,6 +6,7 @@
 #include "riffle/base/text.h"
 #include "riffle/report/line_chart.h"
 #include "riffle/run/metrics_history.h"
+#include "riffle/run/run_folder.h"
 #include "riffle/study/measures.h"
 #include "riffle/study/pair_formula.h"
 
@@ -170,7 +171,7 @@ Curve curve_of(const StudyOutcome& outcome, std::size_t run, const Shown& shown,
     return curve;
   }
   const MetricsHistory metrics =
-      read_metrics(run_folder_of(out, outcome.runs[run]) / "metrics.jsonl");
+      read_metrics(RunFolder::open(run_folder_of(out, outcome.runs[run])).metrics());
   MetricCurve values;
   if (drawn.metric == kFormulaMetric) {
     values = expected_same_clip_pairs(metrics);
