@@ -10,6 +10,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/file_faults.h"
 #include "riffle/base/random.h"
+#include "riffle/run/run_folder.h"
 
 namespace riffle {
 namespace {
