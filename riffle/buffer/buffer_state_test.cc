@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
@@ -96,8 +96,8 @@ TEST(BufferState, RefusesFeaturesAndWeightsOfAnotherNumberOfSlots) {
     return [=](BufferState& state) {
       state.shape.policy = number_of_policy("minred");
       state.policy = {{"slots", integers_tensor(std::vector<Slot>{0, 2, 5})},
-                      {"index.rows", torch::ones({rows, 3})},
-                      {"index.changed", torch::ones({times}, torch::kLong)}};
+                      {"index.rows", at::ones({rows, 3})},
+                      {"index.changed", at::ones({times}, at::kLong)}};
     };
   };
   expect_refused(with_rows(5, 6), "rows [5, 3]");
@@ -107,11 +107,11 @@ TEST(BufferState, RefusesFeaturesAndWeightsOfAnotherNumberOfSlots) {
   EXPECT_EQ(BufferState::read(state.tensors()).saved_policy().features.size(0), 6);
   EXPECT_TRUE(state.saved_policy().weights.empty());
 
-  state.policy.emplace_back("index.weights", torch::full({6}, 2, torch::kDouble));
+  state.policy.emplace_back("index.weights", at::full({6}, 2, at::kDouble));
   EXPECT_THAT(state.saved_policy().weights, ElementsAre(2, 2, 2, 2, 2, 2));
   for (const at::Tensor& weights :
-       {torch::ones({5}, torch::kDouble), torch::zeros({6}, torch::kDouble),
-        torch::full({6}, INFINITY, torch::kDouble), torch::ones({6}, torch::kLong)}) {
+       {at::ones({5}, at::kDouble), at::zeros({6}, at::kDouble),
+        at::full({6}, INFINITY, at::kDouble), at::ones({6}, at::kLong)}) {
     state.policy.back().second = weights;
     EXPECT_THAT([&] { BufferState::read(state.tensors()); },
                 ThrowsMessage<Error>(HasSubstr("'weights'")));
