@@ -128,7 +128,7 @@ void run_buffer(const BufferOptions& options) {
   SavedBuffer buffer(folder, options.checkpoint);
   const auto& device = options.device.empty() ? buffer.config().learner.device : options.device;
   buffer.measure_nearest(open_device(device));
-  const fs::path page = options.out.empty() ? folder.path() / "buffer.html" : fs::path(options.out);
+  const fs::path page = options.out.empty() ? folder.buffer_page() : fs::path(options.out);
   const std::string name = fs::weakly_canonical(folder.path()).filename().string();
   write_atomically(page, buffer_page(buffer, name, options.shown));
   auto result = summary(buffer);

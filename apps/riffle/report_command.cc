@@ -6,6 +6,7 @@
 
 #include "riffle/base/file.h"
 #include "riffle/pages/run_page.h"
+#include "riffle/run/run_folder.h"
 
 namespace riffle {
 namespace {
@@ -18,7 +19,10 @@ struct ReportOptions {
 
 void run_report(const ReportOptions& options) {
   std::filesystem::path out = options.out;
-  if (out.empty()) out = options.runs.size() == 1 ? options.runs[0] / "report.html" : "report.html";
+  if (out.empty()) {
+    out = options.runs.size() == 1 ? RunFolder::open(options.runs[0]).report()
+                                   : std::filesystem::path(RunFolder::kReport);
+  }
   write_atomically(out, run_page(options.runs));
   if (options.json) {
     std::vector<std::string> runs(options.runs.begin(), options.runs.end());

@@ -29,4 +29,8 @@ void Fifo::restore(const NamedTensors& state) {
   queue_.assign(queue.begin(), queue.end());
 }
 
+SavedPolicy Fifo::read(const NamedTensors& state, std::int64_t /*slots*/) {
+  return {.slots = find_integers(state, "queue")};
+}
+
 }  // namespace riffle

@@ -14,6 +14,8 @@ class Fifo : public Policy {
   PolicyStats stats(bool nearest) const override;
   NamedTensors save() const override;
   void restore(const NamedTensors& state) override;
+  // See PolicyKind.
+  static SavedPolicy read(const NamedTensors& state, std::int64_t slots);
 
  private:
   std::deque<Slot> queue_;  // oldest first

@@ -56,6 +56,16 @@ const at::Tensor& find_like(const NamedTensors& state, const char* name, const a
   return tensor;
 }
 
+std::vector<double> find_weights(const NamedTensors& state, std::int64_t slots) {
+  const at::Tensor& saved = find_like(state, kWeights, at::empty({slots}, at::kDouble));
+  if (!saved.ge(NearestIndex::kLeastWeight).all().item<bool>() ||
+      !saved.isfinite().all().item<bool>()) {
+    throw Error("state of the nearest-neighbour index: 'weights' is damaged");
+  }
+  const auto* weights = saved.const_data_ptr<double>();
+  return {weights, weights + slots};
+}
+
 }  // namespace
 
 std::unique_ptr<NearestIndex> NearestIndex::create(const NearestIndexConfig& config) {
@@ -303,14 +313,8 @@ void NearestIndex::restore(const State& state) {
     throw Error("state of the nearest-neighbour index: 'list_slots' is damaged");
   }
 
-  std::vector<double> weights(config_.slots, 1.0);
-  if (config_.merge) {
-    const at::Tensor& saved = find_like(state, kWeights, at::empty({config_.slots}, at::kDouble));
-    if (!saved.ge(kLeastWeight).all().item<bool>() || !saved.isfinite().all().item<bool>()) {
-      throw Error("state of the nearest-neighbour index: 'weights' is damaged");
-    }
-    std::copy_n(saved.const_data_ptr<double>(), config_.slots, weights.begin());
-  }
+  std::vector<double> weights =
+      config_.merge ? find_weights(state, config_.slots) : std::vector<double>(config_.slots, 1.0);
 
   lists_.slots.copy_(slots);
   lists_.keys.copy_(keys);
@@ -325,6 +329,18 @@ void NearestIndex::restore(const State& state) {
   for (const std::int64_t slot : pending_) is_pending_[slot] = 1;
   size_ = std::count_if(changed_.begin(), changed_.end(), [](auto change) { return change != 0; });
   replace(stored);
+}
+
+NearestIndex::SavedRows NearestIndex::read(const State& state, std::int64_t slots) {
+  const at::Tensor& rows = find_tensor(state, "rows");
+  if (rows.dim() != 2 || rows.size(0) != slots || !rows.is_floating_point()) {
+    throw Error(cat("state of the nearest-neighbour index: rows ", rows.sizes(), " of ",
+                    rows.scalar_type(), " for ", slots, " slots"));
+  }
+  const bool weighted =
+      std::ranges::any_of(state, [](const auto& item) { return item.first == kWeights; });
+  return {rows, integers_tensor(find_integers(state, "changed", slots)).ne(0),
+          weighted ? find_weights(state, slots) : std::vector<double>()};
 }
 
 at::ScalarType NearestIndex::stored_type() const {

@@ -144,6 +144,15 @@ class NearestIndex {
   // Throws Error, and changes nothing, when the state is not of an index of this size,
   // width and type.
   void restore(const State& state);
+  // What a saved index holds, without making one: its rows, [slots, dim] in the storage type;
+  // whether a slot has one, [slots] bool; the weights by slot, empty if it has none. Throws Error
+  // if the state is not of an index of this size.
+  struct SavedRows {
+    at::Tensor rows;
+    at::Tensor present;
+    std::vector<double> weights;
+  };
+  static SavedRows read(const State& state, std::int64_t slots);
 
   virtual NearestIndexStats stats() = 0;
   const NearestIndexConfig& config() const { return config_; }

@@ -160,4 +160,12 @@ void PairPolicy::restore(const NamedTensors& state) {
   index_->restore(find_part(state, "index."));
 }
 
+SavedPolicy PairPolicy::read(const NamedTensors& state, std::int64_t slots) {
+  auto index = NearestIndex::read(find_part(state, "index."), slots);
+  return {.slots = find_integers(state, "slots"),
+          .features = index.rows,
+          .has_feature = index.present,
+          .weights = std::move(index.weights)};
+}
+
 }  // namespace riffle

@@ -26,6 +26,8 @@ class PairPolicy : public Policy {
   PolicyStats stats(bool nearest) const override;
   NamedTensors save() const override;
   void restore(const NamedTensors& state) override;
+  // See PolicyKind.
+  static SavedPolicy read(const NamedTensors& state, std::int64_t slots);
 
  protected:
   // `reason`: what evictions of one of a pair are called in PolicyStats.

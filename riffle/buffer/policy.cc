@@ -35,11 +35,11 @@ const std::vector<PolicyKind>& known_policies() {
   // Checkpoints hold a policy's number in this table: new ones go to its end.
   static const std::vector<PolicyKind> kPolicies = {
       // A buffer of one batch: the one before leaves.
-      {"none", make<Fifo>},
-      {"fifo", make<Fifo>},
-      {"reservoir", make<Reservoir>},
-      {"minred", make<MinRed>, /*wants_features=*/true, memory<MinRed>},
-      {"merge", make<Merge>, /*wants_features=*/true, memory<Merge>},
+      {"none", make<Fifo>, Fifo::read},
+      {"fifo", make<Fifo>, Fifo::read},
+      {"reservoir", make<Reservoir>, Reservoir::read},
+      {"minred", make<MinRed>, MinRed::read, /*wants_features=*/true, memory<MinRed>},
+      {"merge", make<Merge>, Merge::read, /*wants_features=*/true, memory<Merge>},
   };
   return kPolicies;
 }
@@ -57,6 +57,14 @@ std::int64_t number_of_policy(const std::string& name) {
   const auto found = std::ranges::find(names, name);
   if (found == names.end()) throw Error(unknown_name("buffer.policy", name, names));
   return found - names.begin();
+}
+
+const PolicyKind& policy_of_number(std::int64_t number) {
+  const auto& known = known_policies();
+  if (number < 0 || number >= std::ssize(known)) {
+    throw Error(cat("saved state: policy ", number, " is unknown"));
+  }
+  return known[static_cast<std::size_t>(number)];
 }
 
 const PolicyKind& policy_kind(const std::string& name) {

@@ -32,6 +32,18 @@ struct PolicyStats {
   std::vector<double> nearest;
 };
 
+// What the saved state of a policy says of the samples that it holds.
+struct SavedPolicy {
+  // Of all samples held, in no particular order.
+  std::vector<Slot> slots;
+  // [slots of the buffer, dim], with whether a slot has one ([slots of the buffer] bool); both
+  // undefined for a policy that keeps none. A row without a feature means nothing.
+  at::Tensor features = {};
+  at::Tensor has_feature = {};
+  // By slot of the buffer, see Policy::weights().
+  std::vector<double> weights = {};
+};
+
 class Policy {
  public:
   virtual ~Policy() = default;
@@ -80,6 +92,10 @@ struct PolicyMemory {
 struct PolicyKind {
   std::string name;
   std::unique_ptr<Policy> (*make)(const PolicySetting& setting);
+  // Reads what Policy::save() gave, without making a policy. `slots`: how many the buffer has.
+  // Throws Error if the state is damaged; whether SavedPolicy::slots are the buffer's is for the
+  // caller to check.
+  SavedPolicy (*read)(const NamedTensors& state, std::int64_t slots);
   // Whether the policy wants a feature of each sample, on arrival or with the first draw, as
   // buffer.features says.
   bool wants_features = false;
@@ -93,5 +109,7 @@ std::vector<std::string> policy_names();
 const PolicyKind& policy_kind(const std::string& name);
 // What stands for a policy in files. Throws Error if the name is unknown.
 std::int64_t number_of_policy(const std::string& name);
+// The row of such a number. Throws Error if there is none.
+const PolicyKind& policy_of_number(std::int64_t number);
 
 }  // namespace riffle

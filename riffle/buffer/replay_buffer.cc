@@ -67,13 +67,9 @@ struct ReplayBuffer::State {
 
   std::int64_t slots() const { return capacity + batch; }
 
-  // State belongs to the configuration it was saved under: what must be the same, by name.
-  std::vector<std::pair<std::string, std::int64_t>> shape() const {
-    return {{"buffer.policy", number_of_policy(config.policy)},
-            {"buffer.storage", static_cast<std::int64_t>(config.storage)},
-            {"buffer.capacity (samples)", capacity},
-            {"batch", batch},
-            {"picture size", picture_size}};
+  BufferShape shape() const {
+    return {number_of_policy(config.policy), static_cast<std::int64_t>(config.storage), capacity,
+            batch, picture_size};
   }
 
   void occupy(Slot slot, SlotInfo&& sample) {
@@ -299,83 +295,33 @@ std::map<std::string, std::int64_t> ReplayBuffer::label_counts() const {
 
 NamedTensors ReplayBuffer::save() const {
   const auto& s = *state_;
-  NamedTensors state;
-  const auto add = [&state](const std::string& name, const std::vector<std::int64_t>& values) {
-    state.emplace_back(name, integers_tensor(values));
-  };
-  std::vector<std::int64_t> shape;
-  for (const auto& [name, value] : s.shape()) shape.push_back(value);
-  add("shape", shape);
-  add("counts", {static_cast<std::int64_t>(s.arrivals), s.used});
-  add("live", s.live);
-  add("free", s.free);
-
-  std::vector<std::int64_t> arrivals, indices, clips, draws;
-  std::vector<std::string> labels;
-  for (const Slot slot : s.live) {
-    const auto& sample = info(slot);
-    arrivals.push_back(static_cast<std::int64_t>(sample.arrival));
-    indices.push_back(static_cast<std::int64_t>(sample.index));
-    clips.push_back(sample.clip);
-    draws.push_back(sample.draws);
-    labels.push_back(sample.label);
-  }
-  add("arrivals", arrivals);
-  add("indices", indices);
-  add("clips", clips);
-  add("draws", draws);
-  add_texts(state, "labels", labels);
-  add_part(state, "policy.", s.policy->save());
-  return state;
+  BufferState state{.shape = s.shape(),
+                    .arrivals = s.arrivals,
+                    .used = s.used,
+                    .live = s.live,
+                    .free = s.free,
+                    .policy = s.policy->save()};
+  state.samples.reserve(s.live.size());
+  for (const Slot slot : s.live) state.samples.push_back(info(slot));
+  return state.tensors();
 }
 
-void ReplayBuffer::restore(const NamedTensors& state) {
+void ReplayBuffer::restore(const NamedTensors& tensors) {
   auto& s = *state_;
-  const auto shape = s.shape();
-  const auto saved_shape = find_integers(state, "shape", static_cast<std::int64_t>(shape.size()));
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (saved_shape[i] != shape[i].second) {
-      throw Error(cat("the saved buffer has another ", shape[i].first, ": ", saved_shape[i],
-                      ", not ", shape[i].second));
-    }
-  }
-
-  const auto counts = find_integers(state, "counts", 2);
-  const auto live = find_integers(state, "live");
-  const auto count = static_cast<std::int64_t>(live.size());
-  const auto free = find_integers(state, "free", s.slots() - count);
-  std::vector<bool> seen(static_cast<std::size_t>(s.slots()), false);
-  for (const auto* list : {&live, &free}) {
-    for (const Slot slot : *list) {
-      if (slot < 0 || slot >= s.slots() || seen[static_cast<std::size_t>(slot)]) {
-        throw Error(
-            cat("saved state: slot ", slot, " is listed twice or is not one of ", s.slots()));
-      }
-      seen[static_cast<std::size_t>(slot)] = true;
-    }
-  }
-  if (count > s.capacity) throw Error("saved state: more samples than the buffer may hold");
-
-  const auto arrivals = find_integers(state, "arrivals", count);
-  const auto indices = find_integers(state, "indices", count);
-  const auto clips = find_integers(state, "clips", count);
-  const auto draws = find_integers(state, "draws", count);
-  auto labels = find_texts(state, "labels", count);
-  s.policy->restore(find_part(state, "policy."));
+  BufferState state = BufferState::read(tensors);
+  require_same_shape(state.shape, s.shape());
+  s.policy->restore(state.policy);
 
   s.live.clear();
   s.clips.clear();
   s.place.assign(s.place.size(), kFree);
-  s.free = free;
-  s.used = 0;
-  for (std::size_t i = 0; i < live.size(); ++i) {
-    s.occupy(live[i],
-             {static_cast<std::uint64_t>(arrivals[i]), static_cast<std::uint64_t>(indices[i]),
-              clips[i], draws[i], std::move(labels[i])});
+  for (std::size_t i = 0; i < state.live.size(); ++i) {
+    s.occupy(state.live[i], std::move(state.samples[i]));
   }
   s.weighted_draw.reset();
-  s.arrivals = static_cast<std::uint64_t>(counts[0]);
-  s.used = std::clamp<std::int64_t>(counts[1], s.used, s.slots());
+  s.free = std::move(state.free);
+  s.used = state.used;
+  s.arrivals = state.arrivals;
 }
 
 std::int64_t ReplayBuffer::stored_bytes() const { return state_->store->stored_bytes(); }

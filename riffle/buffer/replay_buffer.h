@@ -24,20 +24,12 @@
 
 #include "riffle/base/random.h"
 #include "riffle/buffer/buffer_config.h"
+#include "riffle/buffer/buffer_state.h"
 #include "riffle/buffer/policy.h"
 #include "riffle/buffer/store.h"
 #include "riffle/stream/stream.h"
 
 namespace riffle {
-
-// What is known of the sample in a slot, besides its picture.
-struct SlotInfo {
-  std::uint64_t arrival = 0;  // how many samples entered the buffer before it
-  std::uint64_t index = 0;    // of the stream
-  std::int64_t clip = kNoClip;
-  std::int64_t draws = 0;
-  std::string label;
-};
 
 // Samples drawn for one update. A slot may hold another sample by the time their features are
 // known; the arrival numbers tell.

@@ -56,4 +56,8 @@ void Reservoir::restore(const NamedTensors& state) {
   evicted_ = counts[1];
 }
 
+SavedPolicy Reservoir::read(const NamedTensors& state, std::int64_t /*slots*/) {
+  return {.slots = find_integers(state, "slots")};
+}
+
 }  // namespace riffle

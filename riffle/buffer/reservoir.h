@@ -20,6 +20,8 @@ class Reservoir : public Policy {
   PolicyStats stats(bool nearest) const override;
   NamedTensors save() const override;
   void restore(const NamedTensors& state) override;
+  // See PolicyKind.
+  static SavedPolicy read(const NamedTensors& state, std::int64_t slots);
 
  private:
   struct Entry {

@@ -219,20 +219,26 @@ std::string lead(const std::vector<Run>& runs) {
              ".");
 }
 
-// What each buffer holds, where there is a checkpoint: a few, evenly spaced.
+// What each buffer holds, where there is a checkpoint: a few, evenly spaced. Throws
+// DamagedCheckpoint if the newest is damaged.
 void add_sheets(HtmlPage& page, const std::vector<Run>& runs) {
   constexpr std::size_t kShown = 24;
   std::vector<PictureFigure> sheets;
   for (const auto& run : runs) {
+    const auto folder = RunFolder::open(run.path);
+    const auto checkpoints = folder.checkpoint_names();
     try {
-      SavedBuffer buffer(RunFolder::open(run.path));
+      SavedBuffer buffer(folder);
       const std::size_t size = buffer.samples().size();
       if (size == 0) continue;
       sheets.push_back(spaced_sheet(
           buffer, run.name, kShown,
           cat("Of ", size, " samples at ", buffer.checkpoint(), ", evenly spaced, oldest first.")));
+    } catch (const DamagedCheckpoint&) {
+      if (folder.checkpoint_names() == checkpoints) throw;
+      // A newer one took its place just now.
     } catch (const Error&) {
-      continue;  // no checkpoint yet, or a newer one took its place just now
+      continue;  // no checkpoint yet, or its pictures were removed for a newer one's just now
     }
   }
   if (sheets.empty()) return;

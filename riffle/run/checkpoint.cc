@@ -4,72 +4,54 @@
 #include <optional>
 
 #include <ATen/ATen.h>
-#include <nlohmann/json.hpp>
 
 #include "riffle/base/checksum.h"
-#include "riffle/base/file.h"
 #include "riffle/base/text.h"
 #include "riffle/model/safetensors.h"
+#include "riffle/train/learner_state.h"
 
 namespace riffle {
 namespace fs = std::filesystem;
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr const char* kNetwork = "network.";
-constexpr const char* kVersionKey = "riffle_checkpoint";
-constexpr std::int64_t kVersion = 2;
 constexpr const char* kSegmentsKey = "pictures.segments";
-constexpr const char* kRecords = "pictures.records";
+constexpr const char* kRecordsKey = "pictures.records";
 
-class UnknownVersion : public Error {
-  using Error::Error;
-};
-
-// The manifest's first line is its content, the second the checksum of the first.
-std::string manifest_text(const Json& manifest) {
-  const std::string line = manifest.dump();
-  return cat(line, '\n', checksum_text(checksum(line)), '\n');
-}
-
-Json read_manifest(const fs::path& path) {
-  const std::string text = read_text(path);
-  const std::string line = text.substr(0, text.find('\n'));
-  if (text != cat(line, '\n', checksum_text(checksum(line)), '\n')) {
-    throw DamagedCheckpoint(cat(path.string(), " is damaged: its checksum is another"));
+// Segments are numbered from 1, records from 0.
+std::vector<PicturePlace> read_places(const NamedTensors& tensors) {
+  const auto segments = find_integers(tensors, kSegmentsKey);
+  const auto records = find_integers(tensors, kRecordsKey, std::ssize(segments));
+  std::vector<PicturePlace> places;
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    if (segments[i] < 1 || records[i] < 0) {
+      throw Error(cat("a picture in record ", records[i], " of segment ", segments[i]));
+    }
+    places.push_back({segments[i], records[i]});
   }
-  Json manifest = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  const auto version = manifest.is_object() ? manifest.value(kVersionKey, std::int64_t{0}) : 0;
-  if (version != kVersion) {
-    throw UnknownVersion(cat(path.string(), " is a checkpoint of version ", version,
-                             "; this riffle resumes version ", kVersion));
-  }
-  return manifest;
-}
-
-void require_whole(const fs::path& path, const Json& about) {
-  if (fs::file_size(path) != about.at("bytes").get<std::uint64_t>() ||
-      checksum_text(file_checksum(path)) != about.at("checksum").get<std::string>()) {
-    throw DamagedCheckpoint(cat(path.string(), " is damaged: its checksum is another"));
-  }
+  return places;
 }
 
 Checkpoint read_whole(const RunFolder& folder, const std::string& name) {
-  const Json manifest = read_manifest(folder.manifest(name));
+  const Manifest manifest = read_manifest(folder.manifest(name));
   const fs::path state = folder.state_file(name);
-  require_whole(state, manifest.at("state"));
+  require_whole(state, manifest);
   Checkpoint checkpoint;
   checkpoint.name = name;
-  checkpoint.update = manifest.at("update");
-  checkpoint.samples_seen = manifest.at("samples_seen");
-  checkpoint.seconds = manifest.at("seconds");
+  checkpoint.update = manifest.update;
+  checkpoint.samples_seen = manifest.samples_seen;
+  checkpoint.seconds = manifest.seconds;
   checkpoint.state = read_safetensors(state).tensors;
-  const auto segments = find_integers(checkpoint.state, kSegmentsKey);
-  const auto records =
-      find_integers(checkpoint.state, kRecords, static_cast<std::int64_t>(segments.size()));
-  for (std::size_t i = 0; i < segments.size(); ++i) {
-    checkpoint.places.push_back({segments[i], records[i]});
+  try {
+    checkpoint.places = read_places(checkpoint.state);
+    if (LearnerState::read(checkpoint.state).update != manifest.update) {
+      throw Error("it is not of the update that its manifest names");
+    }
+    const std::size_t samples = saved_buffer_state(checkpoint.state).live.size();
+    if (checkpoint.places.size() != samples) {
+      throw Error(cat(checkpoint.places.size(), " pictures for ", samples, " samples"));
+    }
+  } catch (const Error& error) {
+    throw DamagedCheckpoint(cat(state.string(), " is damaged: ", error.what()));
   }
   return checkpoint;
 }
@@ -82,22 +64,19 @@ void write_files(const RunFolder& folder, const Checkpoint& checkpoint) {
   }
   NamedTensors tensors = checkpoint.state;
   tensors.emplace_back(kSegmentsKey, integers_tensor(segments));
-  tensors.emplace_back(kRecords, integers_tensor(records));
+  tensors.emplace_back(kRecordsKey, integers_tensor(records));
   const fs::path state = folder.state_file(checkpoint.name);
   write_safetensors(state, tensors,
-                    {{kVersionKey, std::to_string(kVersion)},
+                    {{Manifest::kVersionKey, std::to_string(Manifest::kVersion)},
                      {"update", std::to_string(checkpoint.update)},
                      {"samples_seen", std::to_string(checkpoint.samples_seen)}});
-  const Json manifest = {{kVersionKey, kVersion},
-                         {"update", checkpoint.update},
-                         {"samples_seen", checkpoint.samples_seen},
-                         {"seconds", checkpoint.seconds},
-                         {"state",
-                          {{"file", state.filename().string()},
-                           {"bytes", fs::file_size(state)},
-                           {"checksum", checksum_text(file_checksum(state))}}},
-                         {"segments", segments_of(checkpoint)}};
-  write_atomically(folder.manifest(checkpoint.name), manifest_text(manifest));
+  write_manifest(folder.manifest(checkpoint.name), {.update = checkpoint.update,
+                                                    .samples_seen = checkpoint.samples_seen,
+                                                    .seconds = checkpoint.seconds,
+                                                    .file = state.filename().string(),
+                                                    .bytes = fs::file_size(state),
+                                                    .checksum = checksum_text(file_checksum(state)),
+                                                    .segments = segments_of(checkpoint)});
 }
 
 }  // namespace
@@ -112,7 +91,7 @@ void write_checkpoint(const RunFolder& folder, const Checkpoint& checkpoint) {
   try {
     write_files(folder, checkpoint);
   } catch (...) {
-    // The last flush may have failed, behind the rename: nobody may count on such a manifest.
+    // The last flush may have failed after the rename: nobody may count on such a manifest.
     folder.remove(checkpoint.name);
     throw;
   }
@@ -121,7 +100,7 @@ void write_checkpoint(const RunFolder& folder, const Checkpoint& checkpoint) {
 Checkpoint read_checkpoint(const RunFolder& folder, const std::string& name) {
   try {
     return read_whole(folder, name);
-  } catch (const UnknownVersion&) {
+  } catch (const UnknownCheckpointVersion&) {
     throw;
   } catch (const std::exception& error) {
     throw DamagedCheckpoint(error.what());
@@ -134,12 +113,10 @@ std::int64_t restore_checkpoint(const Checkpoint& checkpoint, Learner& learner, 
   learner.restore(checkpoint.state);
   ReplayBuffer& buffer = learner.buffer();
   const std::span<const Slot> live = buffer.live();
-  if (checkpoint.places.size() != live.size()) {
-    throw DamagedCheckpoint(cat(checkpoint.name, " is damaged: it has ", checkpoint.places.size(),
-                                " pictures for ", live.size(), " samples"));
-  }
-  std::vector<std::pair<Slot, std::optional<Slot>>> without;  // a picture, and whose it may get
-  std::optional<Slot> whole;                                  // the last one whose picture is
+  // Slots without a picture, each with the slot whose picture it may get.
+  std::vector<std::pair<Slot, std::optional<Slot>>> without;
+  // The last slot whose picture is whole.
+  std::optional<Slot> whole;
   for (std::size_t at = 0; at < live.size(); at += kAtOnce) {
     const auto slots = live.subspan(at, std::min(kAtOnce, live.size() - at));
     std::vector<std::uint64_t> arrivals;
@@ -173,18 +150,27 @@ std::int64_t restore_checkpoint(const Checkpoint& checkpoint, Learner& learner, 
     const Slot from = other.value_or(*whole);
     buffer.put_stored(std::span(&slot, 1), buffer.stored(std::span(&from, 1)));
   }
-  // What was read is on disk already, and the log knows what was not.
+  // What was read is on disk already, and the log knows what could not be read.
   buffer.take_changed();
   return std::ssize(without);
 }
 
 std::set<std::int64_t> checkpoint_segments(const RunFolder& folder, const std::string& name) {
-  return read_manifest(folder.manifest(name)).at("segments").get<std::set<std::int64_t>>();
+  return read_manifest(folder.manifest(name)).segments;
+}
+
+std::set<std::int64_t> keep_newest_checkpoints(const RunFolder& folder, std::size_t keep) {
+  auto names = folder.checkpoint_names();
+  for (; names.size() > keep; names.erase(names.begin())) folder.remove(names.front());
+  std::set<std::int64_t> needed;
+  for (const auto& name : names) needed.merge(checkpoint_segments(folder, name));
+  return needed;
 }
 
 std::int64_t checkpoint_version(const fs::path& state) {
   try {
-    return parse_integer(read_safetensors(state).metadata.at(kVersionKey), kVersionKey);
+    return parse_integer(read_safetensors(state).metadata.at(Manifest::kVersionKey),
+                         Manifest::kVersionKey);
   } catch (const std::exception&) {
     return 0;
   }
@@ -196,18 +182,18 @@ std::shared_ptr<Objective> load_objective(const Config& config) {
 
 std::shared_ptr<Objective> load_objective(const Config& config, const fs::path& checkpoint) {
   const fs::path manifest = fs::path(checkpoint).replace_extension(RunFolder::kManifestEnding);
-  if (fs::exists(manifest)) require_whole(checkpoint, read_manifest(manifest).at("state"));
+  if (fs::exists(manifest)) require_whole(checkpoint, read_manifest(manifest));
   const auto file = read_safetensors(checkpoint);
-  const auto version = file.metadata.find(kVersionKey);
+  const auto version = file.metadata.find(Manifest::kVersionKey);
   // Version 1 had the same names for the network, and neither manifest nor buffer.
   if (version == file.metadata.end() || (version->second != "1" && version->second != "2")) {
-    throw Error(cat(checkpoint.string(), " is no checkpoint of this version of riffle"));
+    throw Error(cat(checkpoint.string(), " is not a checkpoint of this version of riffle"));
   }
   Config without_init = config;
   without_init.learner.model.init.clear();  // the checkpoint has the weights
   auto objective = load_objective(without_init);
   try {
-    load_state(*objective, find_part(file.tensors, kNetwork));
+    load_state(*objective, saved_network(file.tensors));
   } catch (const Error& error) {
     throw Error(cat(checkpoint.string(), ": ", error.what()));
   }

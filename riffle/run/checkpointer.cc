@@ -8,16 +8,17 @@
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
+#include "riffle/train/learner_state.h"
 
 namespace riffle {
 namespace {
 
 // Appends that may wait for the disk; further pictures stay in the buffer until there is room.
-constexpr std::size_t kMostJobs = 4;
-// Pictures copied at once, or one batch when that is more.
-constexpr std::int64_t kMostBytes = 16 << 20;
-// After a failure nothing is written for so long, after another one for twice as long: a full disk
-// is not asked at every batch.
+constexpr std::size_t kMaxJobs = 4;
+// Pictures copied at once, or one batch if that is more.
+constexpr std::int64_t kMaxBytes = 16 << 20;
+// The pause after a failure, which doubles with each further one: a full disk is not asked at every
+// batch.
 constexpr std::chrono::seconds kFirstRetry(1);
 constexpr std::chrono::seconds kLastRetry(64);
 
@@ -55,7 +56,7 @@ void Checkpointer::keep_up(bool due, double seconds) {
     const std::lock_guard lock(mutex_);
     due_ = due_ || due || std::exchange(checkpoint_failed_, false);
     if (start < retry_at_) return;
-    crowded = jobs_.size() >= kMostJobs;
+    crowded = jobs_.size() >= kMaxJobs;
     writing = checkpoint_waits_;
   }
   if (!crowded) hand_over();
@@ -77,8 +78,8 @@ void Checkpointer::keep_up(bool due, double seconds) {
   status_.stall_s = std::exchange(stall_s_, 0);
 }
 
-// Whether something was handed over. At most a few milliseconds' worth of copying at once: when
-// pictures had to be held back, they are made up for little by little.
+// Returns whether something was handed over. Copies for a few milliseconds at most: pictures that
+// had to be held back follow little by little.
 bool Checkpointer::hand_over() {
   auto& buffer = learner_.buffer();
   auto changed = buffer.take_changed();
@@ -93,7 +94,7 @@ bool Checkpointer::hand_over() {
   }
   Append append;
   const auto most =
-      static_cast<std::size_t>(std::max(buffer.batch(), kMostBytes / buffer.stored_bytes()));
+      static_cast<std::size_t>(std::max(buffer.batch(), kMaxBytes / buffer.stored_bytes()));
   while (!missing_.empty() && append.slots.size() < most) {
     const Slot slot = missing_.front();
     missing_.pop_front();
@@ -121,7 +122,7 @@ std::string Checkpointer::present_name() const {
   return RunFolder::checkpoint_name(learner_.update(), learner_.batches_taken());
 }
 
-// The disk must have all pictures, or they must be on their way there.
+// Requires that all pictures are on disk or on their way there.
 void Checkpointer::begin(double seconds) {
   Checkpoint checkpoint;
   checkpoint.name = present_name();
@@ -132,11 +133,11 @@ void Checkpointer::begin(double seconds) {
   push(std::move(checkpoint));
 }
 
-// Waits until the disk has all pictures; false when a write failed.
+// Waits until the disk has all pictures. Returns false if a write failed.
 bool Checkpointer::catch_up() {
   wait();
   const std::int64_t failures = status().failures;
-  // One at a time: nothing is to be gained by copying ahead of the disk.
+  // One at a time: copying ahead of the disk gains nothing.
   while (hand_over()) {
     wait();
     if (status().failures > failures) return false;
@@ -199,10 +200,9 @@ void Checkpointer::carry_out(Job& job) {
 
 void Checkpointer::write(Checkpoint& checkpoint) {
   log_.sync();
-  const auto slots = find_integers(checkpoint.state, "buffer.live");
-  const auto arrivals = find_integers(checkpoint.state, "buffer.arrivals");
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    const auto place = log_.find(slots[i], static_cast<std::uint64_t>(arrivals[i]));
+  const BufferState buffer = saved_buffer_state(checkpoint.state);
+  for (std::size_t i = 0; i < buffer.live.size(); ++i) {
+    const auto place = log_.find(buffer.live[i], buffer.samples[i].arrival);
     if (!place) throw Error("some of its pictures could not be written", ErrorKind::failure);
     checkpoint.places.push_back(*place);
   }
@@ -222,16 +222,10 @@ void Checkpointer::write(Checkpoint& checkpoint) {
 
 void Checkpointer::remove_old() {
   try {
-    auto names = folder_.checkpoint_names();
     folder_.remove_uncommitted();
-    for (; names.size() > static_cast<std::size_t>(config_.keep); names.erase(names.begin())) {
-      folder_.remove(names.front());
-    }
-    std::set<std::int64_t> needed;
-    for (const auto& name : names) needed.merge(checkpoint_segments(folder_, name));
-    log_.remove_unused(needed);
+    log_.remove_unused(keep_newest_checkpoints(folder_, static_cast<std::size_t>(config_.keep)));
   } catch (const std::exception& unreadable) {
-    // Rather too many pictures on disk than too few.
+    // Too many pictures on disk are better than too few.
     log_warning(cat("old checkpoints and pictures are not removed: ", unreadable.what()));
   }
 }
@@ -247,9 +241,9 @@ void Checkpointer::failed(const Job& job, const std::string& why) {
   }
   retry_at_ = Clock::now() + retry_after_;
   retry_after_ = std::min(2 * retry_after_, kLastRetry);
-  // The first, the 2nd, the 4th ...: a disk that stays full does not fill the log.
+  // Logs the 1st, 2nd, 4th, ... failure: a disk that stays full does not fill the log.
   if (!std::has_single_bit(static_cast<std::uint64_t>(status_.failures))) return;
-  log_warning(cat("no checkpoint could be written (", why, "); training goes on, the newest is ",
+  log_warning(cat("no checkpoint could be written (", why, "); training continues, the newest is ",
                   status_.last.empty() ? "none" : status_.last));
 }
 

@@ -125,7 +125,7 @@ TEST_F(CheckpointerTest, PicturesThatTheDiskCannotFollowCostTimeRatherThanAllChe
   };
   for (int update = 0; update < 12; ++update) train_on(false);
   train_on(true);
-  EXPECT_EQ(run.checkpointer.status().last, "") << "the first time it is put off";
+  EXPECT_EQ(run.checkpointer.status().last, "") << "the first one is put off";
   stuck = false;
   train_on(true);
   const auto name = RunFolder::checkpoint_name(run.learner.update(), 0);

@@ -13,7 +13,7 @@ void Config::describe(Fields& fields) {
   fields.add("stream.shapes", shapes,
              "shapes around the stream, innermost first: clips:length=64,limit:samples=10000");
   fields.add("stream.size", learner.picture_size,
-             "side of the stored pictures, px; 0: that of the views");
+             "side of the stored pictures, px; 0: the views' size");
   fields.add("run.seed", learner.seed, "seed of everything random");
   fields.add("run.device", learner.device, "cpu or cuda");
   fields.add("run.max_hours", max_hours, "hours after which the run stops, to be resumed; 0: none");

@@ -1,4 +1,4 @@
-// The complete configuration of a run: one struct per room, written by YAML files and --set alike.
+// The complete configuration of a run: one struct per room, set by YAML files and --set alike.
 #pragma once
 
 #include <filesystem>
@@ -12,9 +12,11 @@
 namespace riffle {
 
 struct CheckpointConfig {
-  std::int64_t every = 1000;  // updates; 0: only at the end
+  // Updates; 0: only at the end.
+  std::int64_t every = 1000;
   std::int64_t keep = 2;
-  bool wait = false;  // for the disk, so that each is of the very update it was due at
+  // For the disk, so that each checkpoint is of the very update it was due at.
+  bool wait = false;
 
   void describe(Fields& fields) {
     fields.add("checkpoint.every", every, "updates between checkpoints; 0: only at the end");
@@ -25,9 +27,12 @@ struct CheckpointConfig {
 };
 
 struct MetricsConfig {
-  std::int64_t every = 10;            // updates
-  std::int64_t nearest_every = 1000;  // updates; compares all features in the buffer
-  std::int64_t dense = 4096;          // lines; see metrics.h
+  // Updates.
+  std::int64_t every = 10;
+  // Updates; each time all features in the buffer are compared.
+  std::int64_t nearest_every = 1000;
+  // Lines; see metrics.h.
+  std::int64_t dense = 4096;
 
   void describe(Fields& fields) {
     fields.add("metrics.every", every, "updates between lines of metrics.jsonl");
@@ -40,34 +45,37 @@ struct MetricsConfig {
 
 struct Config {
   std::string stream = "synthetic:";
-  std::string shapes;  // around the stream, see riffle/stream/shapes/shape.h
+  // Around the stream; see riffle/stream/shapes/shape.h.
+  std::string shapes;
   LearnerConfig learner;
   CheckpointConfig checkpoint;
   MetricsConfig metrics;
-  double max_hours = 0;  // of one train or resume; 0: no limit
+  // Of one train or resume; 0: no limit.
+  double max_hours = 0;
 
   void describe(Fields& fields);
-  // Throws Error for values that make no sense, alone or together.
+  // Throws Error if a value makes no sense, alone or with others.
   void validate() const;
 };
 
-// A Config that is being put together: defaults, then files, then assignments; each later one wins.
+// Builds a Config from defaults, files and assignments; each later value wins.
 class ConfigBuilder {
  public:
   ConfigBuilder();
   ConfigBuilder(const ConfigBuilder&) = delete;
   ConfigBuilder& operator=(const ConfigBuilder&) = delete;
 
-  // Nested or dotted keys: "train: {batch: 64}" and "train.batch: 64" are the same. Throws Error
-  // naming file and key.
+  // Takes nested and dotted keys: "train: {batch: 64}" and "train.batch: 64" are the same. Throws
+  // Error, naming file and key.
   void read_yaml(const std::filesystem::path& path);
   // The same from text; `name` is what errors call it.
   void read_yaml_text(const std::string& text, const std::string& name);
   void set(const std::string& key, const std::string& value);
-  void set_assignment(const std::string& assignment);  // "key=value"
+  // "key=value".
+  void set_assignment(const std::string& assignment);
 
   const Fields& fields() const { return fields_; }
-  // The finished, validated configuration.
+  // Returns the finished, validated configuration. Throws Error as Config::validate() does.
   Config build() const;
 
  private:
@@ -76,8 +84,8 @@ class ConfigBuilder {
   std::set<std::string> given_;
 };
 
-// All keys with their values, as YAML that read_yaml takes back; with `help`, each key's meaning as
-// a comment.
+// Returns all keys with their values, as YAML that read_yaml takes back; with `help`, each key's
+// meaning as a comment.
 std::string config_yaml(Config config, bool help = false);
 
 }  // namespace riffle

@@ -116,7 +116,7 @@ TEST_F(ConfigTest, ARunFolderKeepsItsConfigurationAndIsNeverOverwritten) {
   RunFolder::create(folder_, ConfigBuilder().build());
   const auto folder = RunFolder::create(folder_, builder.build());
   EXPECT_EQ(RunFolder::open(folder_).config().learner.train.batch, 48)
-      << "the first came to nothing";
+      << "the first produced no checkpoint";
   write_atomically(folder.metrics(), "{\"update\":1}\n");
   EXPECT_THROW(RunFolder::create(folder_, builder.build()), Error);
   EXPECT_THROW(RunFolder::open(folder_ / "absent"), Error);

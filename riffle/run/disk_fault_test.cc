@@ -1,4 +1,4 @@
-// Training on a disk that fails: it goes on, it shows, and nothing that was durable is lost.
+// Training on a failing disk continues, says so, and loses nothing that was durable.
 
 #include <atomic>
 
@@ -60,7 +60,7 @@ TEST_F(DiskFaultTest, PassingFaultsChangeNothingInTheEnd) {
       const FileFaults active(decide);
       train(config, run);
     } catch (const Error& error) {
-      // The last of all writes may have met the fault; then it is said, and resume goes on.
+      // The last write of all may have met the fault; then an error says so, and resume continues.
       EXPECT_THAT(error.what(), HasSubstr("riffle resume")) << name;
     }
     resume(run);
@@ -97,7 +97,7 @@ TEST_F(DiskFaultTest, ADiskThatStaysFullStopsCheckpointsNotTraining) {
   expect_same(run, folder_ / "whole");
 }
 
-TEST_F(DiskFaultTest, ARunGoesOnThoughTheDiskIsFullFromTheStart) {
+TEST_F(DiskFaultTest, ARunContinuesWithADiskThatIsFullFromTheStart) {
   const Config config = tiny("minred");
   train(config, folder_ / "whole");
   const fs::path run = killed_after(folder_ / "whole", "update-000000007");
@@ -135,7 +135,7 @@ TEST_F(DiskFaultTest, AnUnreadableFolderForTensorBoardDoesNotEndTheRun) {
   EXPECT_EQ(train(tiny("fifo"), folder_ / "run").updates, 20);
 }
 
-// To begin anew would write over what is there.
+// Starting again would write over what is there.
 TEST_F(DiskFaultTest, CheckpointsThatCannotBeListedAreNotMissing) {
   const Config config = tiny("minred");
   train(config, folder_ / "whole");

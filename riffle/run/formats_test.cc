@@ -1,4 +1,4 @@
-// Files of every version that was released still open. riffle/run/testdata has a small run of each,
+// Files of every released version still open. riffle/run/testdata has a small run of each,
 // as riffle wrote it then. A new version gets a run of its own there; old ones never change.
 
 #include <ATen/ATen.h>
@@ -51,7 +51,7 @@ std::vector<std::string> keys_of(const fs::path& manifest) {
   return keys;
 }
 
-TEST_F(FormatsTest, Version1OpensButHasNoBufferToGoOnWith) {
+TEST_F(FormatsTest, Version1OpensButHasNoBufferToContinueWith) {
   const auto folder = RunFolder::open(copy_of("version1"));
   const auto latest = folder.latest_checkpoint();
   ASSERT_TRUE(latest);
@@ -70,7 +70,7 @@ TEST_F(FormatsTest, Version2IsReadToTheValuesThatWereWritten) {
   EXPECT_EQ(checkpoint.samples_seen, 32);
   EXPECT_GT(checkpoint.seconds, 0);
   EXPECT_EQ(metrics_of(folder.path()).size(), 6u);
-  // A learner that has taken it up gives it back, and the pictures with it.
+  // A learner restored from it saves the same, and the pictures with it.
   auto state = state_of(folder.path());
   EXPECT_EQ(checksum_of(state), "e3209bb49d77e005");
   ASSERT_EQ(state.back().first, "pictures");
@@ -80,7 +80,7 @@ TEST_F(FormatsTest, Version2IsReadToTheValuesThatWereWritten) {
   }
 }
 
-TEST_F(FormatsTest, Version2GoesOn) {
+TEST_F(FormatsTest, Version2Continues) {
   const fs::path run = copy_of("version2");
   const auto metrics = metrics_of(run);
   const auto result = resume(run, {"train.max_updates=10"});

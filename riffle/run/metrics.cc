@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kLineStart = "{\"update\":";
 
-// Of a line of the file; nothing when it is no such line.
+// Returns the update of a line; nothing if it is not a line of metrics.
 std::optional<std::int64_t> update_of(std::string_view line) {
   std::int64_t update = 0;
   if (!line.starts_with(kLineStart) || !line.ends_with('}')) return std::nullopt;
@@ -39,7 +39,7 @@ bool MetricsFile::kept(std::int64_t update, std::int64_t newest, const Thinning&
 }
 
 void MetricsFile::rewrite(std::int64_t newest) {
-  // A resumed run thins no earlier than one that never stopped.
+  // A resumed run thins when a run that never stopped does.
   const std::int64_t a_pass = options_.every * options_.dense;
   const std::int64_t thinned_at = a_pass > 0 ? newest / a_pass * a_pass : newest;
   const std::string text = read_text(path_);
@@ -55,7 +55,7 @@ void MetricsFile::rewrite(std::int64_t newest) {
     at = end + 1;
   }
   if (kept_text == text) return;
-  // To cut off the end needs no room, and a full disk is no reason not to go on with a run.
+  // Cutting off the end needs no room on disk, and a run must be able to continue on a full one.
   if (!text.starts_with(kept_text)) return write_atomically(path_, kept_text);
   std::error_code error;
   std::filesystem::resize_file(path_, kept_text.size(), error);
@@ -70,7 +70,7 @@ void MetricsFile::thin(std::int64_t newest) {
   } catch (const Error& error) {
     log_warning(cat("metrics could not be thinned: ", error.what()));
   }
-  // There may be a new file under the name even when the last step, a flush, failed.
+  // There may be a new file under the name even if the last step, a flush, failed.
   out_.reset();
 }
 

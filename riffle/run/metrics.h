@@ -1,9 +1,9 @@
-// metrics.jsonl: one JSON object a line, in the order things happened.
+// metrics.jsonl: one JSON object a line, in the order of updates.
 //
 // The file of a run of months stays small: the newest `dense` lines (and up to as many again) are
-// all there; of older ones only every 2nd, of those twice as old every 4th, and so on: about
-// `dense` lines for each doubling of the run. Which ones is a function of the updates' numbers
-// alone. The file is thinned once every `dense` lines, in one step.
+// all kept, of older ones every 2nd, of those twice as old every 4th, and so on: about `dense`
+// lines for each doubling of the run. Which lines stay depends on the updates' numbers alone. The
+// file is thinned once every `dense` lines, in one step.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@ namespace riffle {
 
 class MetricsFile {
  public:
-  // Appends to `path`. What is there of updates after `last_update`, and an unfinished line, is cut
-  // off. Throws Error when it cannot be opened.
+  // Appends to `path`. Cuts off lines of updates after `last_update` and an unfinished line. Throws
+  // Error if the file cannot be opened.
   MetricsFile(const std::filesystem::path& path, const Thinning& options,
               std::int64_t last_update = 0);
 
-  // One line, handed to the system at once and as a whole. A value that is not finite is written as
-  // null. Throws Error when the disk does not take it; the file is as before then. A pass of
-  // thinning that the disk does not take is left to the next one.
+  // Writes one line with one call to the system. A value that is not finite is written as null.
+  // Throws Error if the disk does not take it; then the file is as before. Thinning that the disk
+  // does not take is left to the next pass.
   void write(std::int64_t update, const std::vector<std::pair<std::string, double>>& values);
 
-  // Whether the line of `update` is still there when `newest` is the newest.
+  // Returns whether the line of `update` is still there when `newest` is the newest.
   static bool kept(std::int64_t update, std::int64_t newest, const Thinning& options);
 
  private:

@@ -17,16 +17,16 @@ struct MetricCurve {
 struct MetricsHistory {
   std::map<std::string, MetricCurve> curves;
 
-  // Null when no line has the key.
+  // Returns null if no line has the key.
   const MetricCurve* find(const std::string& key) const;
-  // The last value of a key; NaN when there is none.
+  // Returns the last value of a key; NaN if there is none.
   double last(const std::string& key) const;
-  // The mean over the last tenth of the lines that have it; NaN when there is none.
+  // Returns the mean over the last tenth of the lines that have the key; NaN if there is none.
   double late_mean(const std::string& key) const;
 };
 
-// A file that is not there yet, or a line that is no JSON object (a run that is being written),
-// gives nothing.
+// Returns what the file holds. Passes over lines that are not JSON objects (a run may be writing);
+// a file that is not there yet is empty.
 MetricsHistory read_metrics(const std::filesystem::path& path);
 
 // Returns the update of the last whole line, or 0 if there is none yet. Reads the end of the file

@@ -1,4 +1,4 @@
-// What a line of metrics.jsonl says. docs/formats/run-folder.md explains the keys.
+// The content of a line of metrics.jsonl. docs/formats/run-folder.md explains the keys.
 #pragma once
 
 #include <chrono>
@@ -15,16 +15,16 @@ namespace riffle {
 
 using MetricsLine = std::vector<std::pair<std::string, double>>;
 
-// What is a function of the run: the same however often it was interrupted.
+// Returns the part that depends on the run alone: the same however often it was interrupted.
 MetricsLine metrics_line(const UpdateReport& report, const BufferStats& buffer,
                          const std::map<std::string, std::int64_t>& skipped);
 
-// What the clock on the wall says: how fast stream and optimiser were since the line before.
+// The part that depends on the wall clock: how fast stream and optimiser were since the last line.
 class Rates {
  public:
   explicit Rates(const Learner& learner) : learner_(learner) { start(); }
 
-  // Forgets what was before.
+  // Measures from now on.
   void start();
   void add(MetricsLine& line, double seconds, const Checkpointer::Status& checkpoints);
 

@@ -46,7 +46,7 @@ TEST_F(MetricsTest, WhatCameAfterACheckpointAndHalfALineIsCutOff) {
   EXPECT_THAT(updates(), testing::ElementsAre(1, 2, 3, 4));
 }
 
-TEST_F(MetricsTest, AMonthsOfLinesStayFew) {
+TEST_F(MetricsTest, AMonthOfLinesStaysSmall) {
   const Thinning options{10, 16};
   MetricsFile file(path_, options);
   std::size_t most = 0;
@@ -95,7 +95,7 @@ TEST_F(MetricsTest, ALineThatTheDiskDidNotTakeIsLeftOutWhole) {
   EXPECT_THAT(updates(), testing::ElementsAre(1, 3));
 }
 
-TEST_F(MetricsTest, AFlushThatFailsBehindThinningCostsNoLaterLine) {
+TEST_F(MetricsTest, AFlushThatFailsAfterThinningCostsNoLaterLine) {
   MetricsFile file(path_, {1, 4});
   for (std::int64_t update = 1; update < 12; ++update) file.write(update, {});
   {
@@ -123,7 +123,7 @@ TEST_F(MetricsTest, ThinningThatADiskDoesNotTakeIsLeftToTheNextPass) {
   EXPECT_THAT(updates(), testing::ElementsAre(2, 4, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16));
 }
 
-TEST_F(MetricsTest, OnAFullDiskARunStillGoesOnFromItsCheckpoint) {
+TEST_F(MetricsTest, OnAFullDiskARunStillContinuesFromItsCheckpoint) {
   {
     MetricsFile file(path_, {});
     for (const int update : {1, 2, 3, 4}) file.write(update, {});

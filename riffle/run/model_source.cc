@@ -41,14 +41,13 @@ ModelSource open_weights(const std::string& path) {
 
 int ModelSource::picture_size(std::int64_t asked) const {
   const std::int64_t chosen = asked > 0 ? asked : size;
-  if (chosen < 1)
-    throw Error(cat(file, " does not say which size of pictures it wants; give --size"));
+  if (chosen < 1) throw Error(cat(file, " does not say the size of its pictures; give --size"));
   return static_cast<int>(chosen);
 }
 
 ModelSource open_model(const std::string& from, const std::string& checkpoint) {
   if (!std::filesystem::is_regular_file(from)) return open_run(from, checkpoint);
-  if (!checkpoint.empty()) throw Error(cat(from, " is no run folder: it has no checkpoints"));
+  if (!checkpoint.empty()) throw Error(cat(from, " is not a run folder: it has no checkpoints"));
   return open_weights(from);
 }
 

@@ -1,4 +1,4 @@
-// The encoder that a command works with: a run's, or that of a file of weights from anywhere.
+// The encoder that a command works with: of a run, or of a file of weights from anywhere.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,25 @@
 namespace riffle {
 
 struct ModelSource {
-  std::string file;  // the checkpoint or weights that were read
+  // The checkpoint or the weights that were read.
+  std::string file;
+  // On the CPU.
   std::shared_ptr<Objective> objective;
   ModelConfig model;
-  std::uint64_t seed = 0;      // with `model`: the network before it learned anything
-  std::int64_t size = 0;       // side of the pictures that it wants, px; 0: unknown
-  std::string device = "cpu";  // that it was trained on; the objective itself is on the CPU
+  // With `model`: the network before it learned anything.
+  std::uint64_t seed = 0;
+  // Side of the pictures that it wants, px; 0: unknown.
+  std::int64_t size = 0;
+  // The device that it was trained on.
+  std::string device = "cpu";
 
-  // `size`, or `asked` unless that is 0. Throws Error when neither is known.
+  // Returns `asked`, or `size` if that is 0. Throws Error if both are 0.
   int picture_size(std::int64_t asked) const;
 };
 
-// `from` is a run folder, of which `checkpoint` is read (its name or a file of it), or the newest
-// when that is empty; or a safetensors file with an encoder (encoder_weights.h). Throws Error when
-// it is neither, when the run has no checkpoint yet, or when a file is damaged or does not fit.
+// Opens a run folder or a safetensors file with an encoder (encoder_weights.h). `checkpoint`: of
+// the run, by its name or by one of its files; default: the newest. Throws Error if `from` is
+// neither, if the run has no checkpoint yet, or if a file is damaged or does not fit.
 ModelSource open_model(const std::string& from, const std::string& checkpoint = "");
 
 }  // namespace riffle

@@ -1,9 +1,7 @@
 #include "riffle/run/picture_log.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
-#include <iomanip>
 #include <memory>
 
 #include <ATen/ATen.h>
@@ -11,6 +9,7 @@
 #include "riffle/base/checksum.h"
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/run/run_folder.h"
 
 namespace riffle {
 namespace fs = std::filesystem;
@@ -20,11 +19,12 @@ constexpr std::string_view kMagic = "riffle-pictures\n";
 constexpr std::uint64_t kLogVersion = 1;
 constexpr std::uint64_t kHeaderBytes = 32;   // magic, version, stored_bytes
 constexpr std::uint64_t kRecordHeader = 16;  // arrival, checksum
-constexpr std::int64_t kSegments = 16;       // that the pictures kept would fill
-constexpr std::size_t kMostOpen = 64;        // segments that wait to be flushed
-constexpr std::size_t kMovedAtOnce = 256;    // pictures in memory while a segment is moved
-constexpr std::string_view kPrefix = "pictures-";
-constexpr std::string_view kEnding = ".bin";
+// Segments that the pictures kept would fill.
+constexpr std::int64_t kSegments = 16;
+// Segments that wait to be flushed.
+constexpr std::size_t kMaxOpen = 64;
+// Pictures in memory while a segment is moved.
+constexpr std::size_t kMovedAtOnce = 256;
 
 void put_number(std::byte* at, std::uint64_t value) { std::memcpy(at, &value, sizeof(value)); }
 
@@ -42,22 +42,10 @@ std::uint64_t record_checksum(std::span<const std::byte> record) {
   return sum.value();
 }
 
-std::optional<std::int64_t> segment_number(const fs::path& path) {
-  const std::string name = path.filename().string();
-  std::int64_t number = 0;
-  const auto* begin = name.data() + kPrefix.size();
-  if (!name.starts_with(kPrefix) || !name.ends_with(kEnding)) return std::nullopt;
-  const auto parsed = std::from_chars(begin, name.data() + name.size(), number);
-  if (parsed.ec != std::errc() || parsed.ptr != name.data() + name.size() - kEnding.size()) {
-    return std::nullopt;
-  }
-  return number;
-}
-
 std::vector<std::int64_t> segments_in(const fs::path& folder) {
   std::vector<std::int64_t> found;
   for (const auto& path : list_folder(folder)) {
-    if (const auto number = segment_number(path)) found.push_back(*number);
+    if (const auto number = RunFolder::segment_of(path)) found.push_back(*number);
   }
   return found;
 }
@@ -79,11 +67,9 @@ std::uint64_t PictureLog::record_bytes() const {
   return kRecordHeader + static_cast<std::uint64_t>(stored_bytes_);
 }
 
-std::string PictureLog::segment_name(std::int64_t segment) {
-  return cat(kPrefix, std::setfill('0'), std::setw(9), segment, kEnding);
+fs::path PictureLog::path_of(std::int64_t segment) const {
+  return folder_ / RunFolder::segment_name(segment);
 }
-
-fs::path PictureLog::path_of(std::int64_t segment) const { return folder_ / segment_name(segment); }
 
 std::optional<PicturePlace> PictureLog::find(Slot slot, std::uint64_t arrival) const {
   const auto& known = places_[static_cast<std::size_t>(slot)];
@@ -109,8 +95,8 @@ void PictureLog::refer(Slot slot, std::uint64_t arrival, PicturePlace at) {
 void PictureLog::close_newest() {
   if (newest_) full_.emplace(next_segment_ - 1, std::move(*newest_));
   newest_.reset();
-  // Checkpoints may be far apart, and a process has only so many open files.
-  if (full_.size() > kMostOpen) sync();
+  // Checkpoints may be far apart, and a process may open only a limited number of files.
+  if (full_.size() > kMaxOpen) sync();
 }
 
 void PictureLog::append(std::span<const Slot> slots, std::span<const std::uint64_t> arrivals,
@@ -135,7 +121,7 @@ void PictureLog::write(std::span<const Slot> slots, std::span<const std::uint64_
   try {
     if (!newest_) {
       make_folders(folder_);
-      // One that is there already is somebody else's, though the constructor did not see it.
+      // A file that is there already is somebody else's, even if the constructor did not see it.
       do {
         newest_.emplace(path_of(next_segment_++));
       } while (newest_->size() > 0);
@@ -149,7 +135,7 @@ void PictureLog::write(std::span<const Slot> slots, std::span<const std::uint64_
   } catch (const std::exception&) {
     for (const Slot slot : slots) lose(slot);
     lost_.insert(lost_.end(), slots.begin(), slots.end());
-    // Whatever came before in this segment is whole; what follows goes into a new one.
+    // All earlier records of this segment are whole; later ones go into a new segment.
     close_newest();
     throw;
   }
@@ -185,8 +171,9 @@ void PictureLog::sync() {
 
 std::vector<Slot> PictureLog::take_lost() { return std::exchange(lost_, {}); }
 
-// Takes the segment with the smallest share of records in use. While more than half of all records
-// are dead, and a whole segment besides, that one has dead records, so every turn leaves fewer.
+// Moves the segment with the smallest share of records in use. As long as more than half of all
+// records, and a segment's worth besides, are dead, that one has dead records: every turn leaves
+// fewer.
 void PictureLog::compact() {
   while (true) {
     std::int64_t records = 0;

@@ -1,13 +1,13 @@
-// The buffer's pictures on disk: records of one size in segment files that only grow, so that
-// keeping up with the buffer costs as much as the stream brings, whatever the buffer's size.
+// The buffer's pictures on disk: records of one size in segment files that only grow. So the cost
+// of keeping up with the buffer depends on what the stream brings, not on the buffer's size.
 //
-// A picture that left the buffer leaves a dead record. When the records are more than twice the
+// A picture that left the buffer leaves a dead record. Once the records are more than twice the
 // pictures kept, those still needed in the emptiest segment are copied to the newest. A segment
-// with dead records alone is removed at once, unless a checkpoint needs it (need, remove_unused).
+// with dead records only is removed at once, unless a checkpoint needs it (need, remove_unused).
 // docs/formats/run-folder.md has the format.
 //
 // Nothing is durable before sync(). What a failing disk did not take is lost from the log, never
-// silently: the call throws Error, and take_lost() names the slots to be appended anew.
+// silently: the call throws Error, and take_lost() names the slots to be appended again.
 //
 // Used by one thread.
 #pragma once
@@ -28,7 +28,7 @@
 
 namespace riffle {
 
-// Where a picture is: the number of its segment and of its record there.
+// Where a picture is: the number of its segment, from 1, and of its record there, from 0.
 struct PicturePlace {
   std::int64_t segment = -1;
   std::int64_t record = -1;
@@ -36,31 +36,33 @@ struct PicturePlace {
 
 class PictureLog {
  public:
-  // `slots` of the buffer, with pictures of `stored_bytes` (ReplayBuffer::stored_bytes). Segments
-  // already in `folder` are left alone; new ones get higher numbers.
+  // For a buffer of `slots` slots, with pictures of `stored_bytes` (ReplayBuffer::stored_bytes).
+  // Segments already in `folder` are left alone; new ones get higher numbers.
   PictureLog(std::filesystem::path folder, std::int64_t slots, std::int64_t stored_bytes);
 
-  // Pictures of the samples now in `slots`, [slots, stored_bytes]; arrivals tell samples apart.
+  // Appends the pictures of the samples now in `slots`, [slots, stored_bytes]; arrivals tell
+  // samples apart. Throws Error if the disk does not take them.
   void append(std::span<const Slot> slots, std::span<const std::uint64_t> arrivals,
               const at::Tensor& stored);
+  // Makes everything durable. Throws Error if the disk fails.
   void sync();
+  // Returns the slots whose pictures were lost since the last call.
   std::vector<Slot> take_lost();
 
-  // Nothing when the log does not have the picture of that sample.
+  // Returns where the picture of a sample is; nothing if the log does not have it.
   std::optional<PicturePlace> find(Slot slot, std::uint64_t arrival) const;
 
-  // The pictures of these samples, checked; they count as the log's own from then on. Throws Error
-  // naming the file when one is missing or damaged; with `damaged`, these are listed there, as
-  // indices of `slots`, and take_lost() names their slots. Their rows say nothing then.
+  // Reads and checks the pictures of these samples; from then on the log has them. Throws Error,
+  // naming the file, if one is missing or damaged. With `damaged`, those are listed there instead,
+  // as indices of `slots`; their rows mean nothing, and take_lost() names their slots.
   at::Tensor adopt(std::span<const Slot> slots, std::span<const std::uint64_t> arrivals,
                    std::span<const PicturePlace> places,
                    std::vector<std::size_t>* damaged = nullptr);
 
-  static std::string segment_name(std::int64_t segment);
-  // The segments that checkpoints need, instead of those named before: all others in the folder
-  // that are not used here are removed. Until the first call nothing is.
+  // Replaces the set of segments that checkpoints need, and removes all others in the folder that
+  // the log does not use. Before the first call nothing is removed.
   void remove_unused(const std::set<std::int64_t>& needed);
-  // A checkpoint that is about to be written needs these, too.
+  // Adds the segments of a checkpoint that is about to be written to that set.
   void need(const std::set<std::int64_t>& segments);
 
   std::uint64_t bytes_appended() const { return bytes_appended_; }
@@ -97,10 +99,13 @@ class PictureLog {
   std::int64_t used_ = 0;      // of places_, those that refer to a record
   std::map<std::int64_t, Segment> segments_;
   std::int64_t next_segment_ = 1;
-  std::optional<std::set<std::int64_t>> needed_;  // by checkpoints; nothing: not known
-  std::optional<AppendFile> newest_;              // segment next_segment_ - 1, while it grows
-  std::map<std::int64_t, AppendFile> full_;       // by number: no longer growing, not yet synced
-  std::vector<bool> unsynced_;                    // by slot
+  // By checkpoints; nothing: unknown.
+  std::optional<std::set<std::int64_t>> needed_;
+  // Segment next_segment_ - 1, while it grows.
+  std::optional<AppendFile> newest_;
+  // By number: no longer growing, not yet synced.
+  std::map<std::int64_t, AppendFile> full_;
+  std::vector<bool> unsynced_;  // by slot
   std::vector<Slot> lost_;
   std::uint64_t bytes_appended_ = 0;
 };

@@ -11,6 +11,7 @@
 #include "riffle/base/file_faults.h"
 #include "riffle/base/random.h"
 #include "riffle/base/testing/temp_folder.h"
+#include "riffle/run/run_folder.h"
 
 namespace riffle {
 namespace {
@@ -41,7 +42,7 @@ class PictureLogTest : public TempFolder {
     for (std::size_t i = 0; i < slots.size(); ++i) held_[slots[i]] = arrivals[i];
   }
 
-  // A log opened anew on the folder has the pictures where this one says they are.
+  // Another log on the same folder finds the pictures where this one says they are.
   void expect_readable(const PictureLog& log) const {
     std::vector<Slot> slots;
     std::vector<std::uint64_t> arrivals;
@@ -164,11 +165,11 @@ TEST_F(PictureLogTest, SegmentsThatACheckpointNeedsStay) {
   for (std::uint64_t batch = 0; batch < 20; ++batch)
     append(log, {0, 1, 2, 3}, {batch, batch, batch, batch});
   log.remove_unused({1, 2});
-  EXPECT_TRUE(fs::exists(folder_ / PictureLog::segment_name(1)));
-  EXPECT_TRUE(fs::exists(folder_ / PictureLog::segment_name(2)));
-  EXPECT_FALSE(fs::exists(folder_ / PictureLog::segment_name(3)));
+  EXPECT_TRUE(fs::exists(folder_ / RunFolder::segment_name(1)));
+  EXPECT_TRUE(fs::exists(folder_ / RunFolder::segment_name(2)));
+  EXPECT_FALSE(fs::exists(folder_ / RunFolder::segment_name(3)));
   log.remove_unused({});
-  EXPECT_FALSE(fs::exists(folder_ / PictureLog::segment_name(1)));
+  EXPECT_FALSE(fs::exists(folder_ / RunFolder::segment_name(1)));
   expect_readable(log);
 }
 
@@ -184,7 +185,7 @@ TEST_F(PictureLogTest, WhatDiedBetweenTwoCheckpointsIsGoneAtOnce) {
     ASSERT_LT(bytes_on_disk(), 6 * 4 * (kBytes + 16));
     ASSERT_LE(open_files(), files_before + 3);
   }
-  EXPECT_TRUE(fs::exists(folder_ / PictureLog::segment_name(*first.begin())));
+  EXPECT_TRUE(fs::exists(folder_ / RunFolder::segment_name(*first.begin())));
   expect_readable(log);
 }
 
@@ -210,13 +211,13 @@ TEST_F(PictureLogTest, ASegmentThatIsThereIsNeverWrittenTo) {
   auto log = open();
   auto other = open();
   append(other, {0, 1}, {0, 1});
-  const auto before = read_bytes(folder_ / PictureLog::segment_name(1));
+  const auto before = read_bytes(folder_ / RunFolder::segment_name(1));
   append(log, {0, 1}, {2, 3});
-  EXPECT_EQ(read_bytes(folder_ / PictureLog::segment_name(1)), before);
+  EXPECT_EQ(read_bytes(folder_ / RunFolder::segment_name(1)), before);
   expect_readable(log);
 }
 
-TEST_F(PictureLogTest, ALogOpenedAnewGoesOnInNewSegments) {
+TEST_F(PictureLogTest, ALogOpenedAgainContinuesInNewSegments) {
   auto log = open();
   append(log, {0, 1}, {0, 1});
   auto again = open();
@@ -268,7 +269,7 @@ TEST_F(PictureLogTest, DamageIsFoundAndTheFileNamed) {
   auto log = open();
   append(log, {0, 1}, {0, 1});
   log.sync();
-  const fs::path path = folder_ / PictureLog::segment_name(1);
+  const fs::path path = folder_ / RunFolder::segment_name(1);
   const std::vector<PicturePlace> place = {*log.find(1, 1)};
   const std::vector<std::uint64_t> arrival = {1};
   const std::vector<Slot> slot = {1};

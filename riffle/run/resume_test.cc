@@ -80,7 +80,7 @@ TEST_F(ResumeTest, OnOtherCoresARunKeepsItsThreadsAndItsBits) {
   expect_same(killed, whole);
 }
 
-TEST_F(ResumeTest, ALongerEndGoesOnFromWhereARunWasDone) {
+TEST_F(ResumeTest, ALaterEndContinuesWhereARunWasDone) {
   Config config = tiny("reservoir");
   config.learner.train.schedule = ScheduleKind::constant;
   train(config, folder_ / "whole");
@@ -95,15 +95,15 @@ TEST_F(ResumeTest, ALongerEndGoesOnFromWhereARunWasDone) {
   EXPECT_THROW(resume(folder_ / "absent"), Error);
 }
 
-TEST_F(ResumeTest, AnEndThatIsBehindIsRefused) {
+TEST_F(ResumeTest, AnEndBeforeTheUpdatesMadeIsRefused) {
   train(tiny("fifo"), folder_ / "run");
   EXPECT_THAT([&] { resume(folder_ / "run", {"train.max_updates=5"}); },
               testing::ThrowsMessage<Error>(testing::HasSubstr("has made 20 updates")));
   EXPECT_EQ(RunFolder::open(folder_ / "run").config().learner.train.max_updates, 20);
 }
 
-// What a buffer of so many bytes holds depends on the threads, each of which takes some of them.
-TEST_F(ResumeTest, ACapacityInBytesStaysWhatItCameTo) {
+// How many samples fit into N bytes depends on the threads, each of which takes some of them.
+TEST_F(ResumeTest, ACapacityInBytesStaysTheSameNumberOfSamples) {
   Config config = tiny("minred");
   config.learner.buffer.capacity = "2MB";
   train(config, folder_ / "run");
@@ -124,7 +124,7 @@ TEST_F(ResumeTest, TheEndOfARunHasALineOfMetricsAndAStopHasNone) {
   expect_same(folder_ / "stopped", folder_ / "whole");
 }
 
-TEST_F(ResumeTest, ARunWithoutACheckpointBeginsAnew) {
+TEST_F(ResumeTest, ARunWithoutACheckpointStartsAgain) {
   train(tiny("fifo"), folder_ / "whole");
   const fs::path killed = folder_ / "killed";
   fs::copy(folder_ / "whole", killed, fs::copy_options::recursive);
@@ -149,7 +149,7 @@ TEST_F(ResumeTest, OnlyTheNewestCheckpointsAreKeptAndThePicturesTheyNeed) {
   for (const auto& name : folder.checkpoint_names()) {
     expected.insert({name + ".json", name + ".safetensors"});
     for (const auto segment : checkpoint_segments(folder, name)) {
-      expected.insert(PictureLog::segment_name(segment));
+      expected.insert(RunFolder::segment_name(segment));
     }
   }
   for (const auto& name : expected) EXPECT_TRUE(files.contains(name)) << name;
@@ -195,7 +195,7 @@ TEST_F(ResumeTest, ADamagedPictureIsNoticedToo) {
   const fs::path killed = killed_after(folder_ / "whole", checkpoints.back());
   const auto folder = RunFolder::open(killed);
   const auto newest = *checkpoint_segments(folder, checkpoints.back()).rbegin();
-  const fs::path segment = folder.checkpoints() / PictureLog::segment_name(newest);
+  const fs::path segment = folder.checkpoints() / RunFolder::segment_name(newest);
   auto bytes = read_bytes(segment);
   for (auto& byte : bytes) byte ^= std::byte{1};
   write_atomically(segment, bytes);
@@ -223,7 +223,7 @@ TEST_F(ResumeTest, DamagedPicturesThatAllCheckpointsShareCostOnlyThemselves) {
     const auto newest = folder.checkpoint_names().back();
     // The oldest segment that is still in use is in every checkpoint. Each record is hit.
     const auto oldest = *checkpoint_segments(folder, newest).begin();
-    const fs::path segment = folder.checkpoints() / PictureLog::segment_name(oldest);
+    const fs::path segment = folder.checkpoints() / RunFolder::segment_name(oldest);
     auto bytes = read_bytes(segment);
     for (std::size_t at = 40; at < bytes.size(); at += 64) bytes[at] ^= std::byte{1};
     write_atomically(segment, bytes);
@@ -242,7 +242,7 @@ TEST_F(ResumeTest, DamagedPicturesThatAllCheckpointsShareCostOnlyThemselves) {
   }
 }
 
-TEST_F(ResumeTest, ReadErrorsOnTheNewestCheckpointAreNoEnd) {
+TEST_F(ResumeTest, ReadErrorsOnTheNewestCheckpointFallBackToTheOneBefore) {
   train(tiny("minred"), folder_ / "whole");
   const auto newest = some_checkpoints(folder_ / "whole", 2).front();
   const fs::path killed = killed_after(folder_ / "whole", newest);
@@ -302,7 +302,7 @@ TEST_F(ResumeTest, ASignalStopsInGoodOrder) {
   }
 }
 
-TEST_F(ResumeTest, StoppedBeforeTheFirstBatchARunGoesOnToo) {
+TEST_F(ResumeTest, StoppedBeforeTheFirstBatchARunContinuesToo) {
   Config config = tiny("minred");
   train(config, folder_ / "whole");
   config.max_hours = 1e-12;
@@ -311,7 +311,7 @@ TEST_F(ResumeTest, StoppedBeforeTheFirstBatchARunGoesOnToo) {
   expect_same(folder_ / "run", folder_ / "whole");
 }
 
-TEST_F(ResumeTest, TimeThatIsOverStopsARunThatCanGoOn) {
+TEST_F(ResumeTest, ATimeLimitStopsARunThatCanContinue) {
   Config config = tiny("fifo");
   config.learner.train.max_updates = 0;
   config.learner.train.schedule = ScheduleKind::constant;

@@ -1,7 +1,9 @@
 #include "riffle/run/run_folder.h"
 
 #include <algorithm>
+#include <charconv>
 #include <iomanip>
+#include <string_view>
 #include <tuple>
 
 #include "riffle/base/error.h"
@@ -17,6 +19,27 @@ constexpr const char* kLockFile = "lock";
 constexpr const char* kSetAside = ".damaged";
 constexpr const char* kUpdate = "update-";
 constexpr const char* kFill = "fill-";
+constexpr std::string_view kSegment = "pictures-";
+constexpr std::string_view kSegmentEnding = ".bin";
+
+// Names in a folder sort as their numbers do.
+std::string numbered(std::string_view kind, std::int64_t number) {
+  return cat(kind, std::setfill('0'), std::setw(9), number);
+}
+
+// The number in PREFIX number ENDING.
+std::optional<std::int64_t> number_in(std::string_view name, std::string_view prefix,
+                                      std::string_view ending) {
+  if (!name.starts_with(prefix) || !name.ends_with(ending) ||
+      name.size() <= prefix.size() + ending.size()) {
+    return std::nullopt;
+  }
+  name = name.substr(prefix.size(), name.size() - prefix.size() - ending.size());
+  std::int64_t number = 0;
+  const auto parsed = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (parsed.ec != std::errc() || parsed.ptr != name.data() + name.size()) return std::nullopt;
+  return number;
+}
 
 // "fill" comes before "update", and a longer number after a shorter one.
 bool made_before(const fs::path& a, const fs::path& b) {
@@ -28,18 +51,20 @@ bool made_before(const fs::path& a, const fs::path& b) {
 
 }  // namespace
 
+bool RunFolder::is_run(const fs::path& path) { return fs::exists(path / kConfigFile); }
+
 void RunFolder::require_free(const fs::path& path) {
   const RunFolder folder(path);
   std::error_code none;
   const auto metrics = fs::file_size(folder.metrics(), none);
   const bool begun = !folder.checkpoint_names().empty() || folder.latest_checkpoint().has_value() ||
                      (!none && metrics > 0);
-  // One that came to nothing, because its stream was too short or there was no memory, may be tried
-  // again.
+  // A run that produced no checkpoint, because its stream was too short or there was no memory, may
+  // be tried again.
   if (!begun) return;
   if (is_run(path)) {
-    throw Error(cat(path.string(), " holds a run already; give another --run folder, or go on ",
-                    "with it: riffle resume ", path.string()));
+    throw Error(cat(path.string(), " holds a run already; give another --run folder, or ",
+                    "continue it: riffle resume ", path.string()));
   }
   throw Error(cat(path.string(), " holds checkpoints of a run without its ", kConfigFile,
                   "; give another --run folder"));
@@ -57,7 +82,7 @@ bool RunFolder::is_run(const fs::path& path) { return fs::exists(path / kConfigF
 
 RunFolder RunFolder::open(const fs::path& path) {
   if (!is_run(path)) {
-    throw Error(cat(path.string(), " is no run folder: it has no ", kConfigFile));
+    throw Error(cat(path.string(), " is not a run folder: it has no ", kConfigFile));
   }
   return RunFolder(path);
 }
@@ -79,8 +104,19 @@ void RunFolder::write_config(const Config& config) const {
 }
 
 std::string RunFolder::checkpoint_name(std::int64_t update, std::int64_t batches) {
-  return cat(update > 0 ? kUpdate : kFill, std::setfill('0'), std::setw(9),
-             update > 0 ? update : batches);
+  return update > 0 ? numbered(kUpdate, update) : numbered(kFill, batches);
+}
+
+std::optional<std::int64_t> RunFolder::update_of(const std::string& checkpoint) {
+  return number_in(checkpoint, kUpdate, "");
+}
+
+std::string RunFolder::segment_name(std::int64_t segment) {
+  return cat(numbered(kSegment, segment), kSegmentEnding);
+}
+
+std::optional<std::int64_t> RunFolder::segment_of(const fs::path& file) {
+  return number_in(file.filename().string(), kSegment, kSegmentEnding);
 }
 
 fs::path RunFolder::state_file(const std::string& checkpoint) const {

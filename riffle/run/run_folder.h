@@ -1,4 +1,6 @@
-// Where a run lives on disk: config.yaml (complete, resolved), metrics.jsonl, checkpoints/, lock.
+// Where a run lives on disk: config.yaml (complete, resolved), metrics.jsonl, tensorboard/,
+// checkpoints/, the pages about it, lock. Nobody else spells the names of these files;
+// docs/formats/run-folder.md lists them.
 #pragma once
 
 #include <filesystem>
@@ -15,23 +17,31 @@ class RunFolder {
  public:
   static constexpr const char* kStateEnding = ".safetensors";
   static constexpr const char* kManifestEnding = ".json";
+  // The page about one run, in its folder, or about several.
+  static constexpr const char* kReport = "report.html";
 
-  // Throws Error when a run is there already, or checkpoints of one.
+  // Returns whether open() finds a run.
+  static bool is_run(const std::filesystem::path& path);
+  // Throws Error if a run is there already, or checkpoints of one.
   static void require_free(const std::filesystem::path& path);
-  // Makes the folder and writes config.yaml. Throws Error when a run is there already.
+  // Makes the folder and writes config.yaml. Throws Error if a run is there already.
   static RunFolder create(const std::filesystem::path& path, const Config& config);
   // Returns whether a run was begun in `path`.
   static bool is_run(const std::filesystem::path& path);
-  // Throws Error when there is no run.
+  // Throws Error if there is no run.
   static RunFolder open(const std::filesystem::path& path);
 
-  // For those who write into the run: one process at a time, a second one gets an Error.
+  // Must be held to write into the run. Throws Error if another process holds it.
   static FileLock lock(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path tensorboard() const { return path_ / "tensorboard"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  std::filesystem::path report() const { return path_ / kReport; }
+  std::filesystem::path buffer_page() const { return path_ / "buffer.html"; }
+  // What a study measured.
+  std::filesystem::path result() const { return path_ / "result.json"; }
 
   // With `assignments` ("key=value") in place of what the file says.
   Config config(const std::vector<std::string>& assignments = {}) const;
@@ -39,21 +49,28 @@ class RunFolder {
 
   // "update-000000200", or "fill-000000012" before the first update: the stream batches taken.
   static std::string checkpoint_name(std::int64_t update, std::int64_t batches);
+  // Returns the update that a checkpoint's name tells; nothing before the first one.
+  static std::optional<std::int64_t> update_of(const std::string& checkpoint);
   std::filesystem::path state_file(const std::string& checkpoint) const;
   std::filesystem::path manifest(const std::string& checkpoint) const;
-  // Those with a manifest, oldest first.
+  // Returns the checkpoints with a manifest, oldest first.
   std::vector<std::string> checkpoint_names() const;
-  // The state file of the checkpoint that a user means by its name or by one of its files. Throws
-  // Error when it is not there.
+  // Returns the state file of the checkpoint that a user means by its name or by one of its files.
+  // Throws Error if it is not there.
   std::filesystem::path find_checkpoint(const std::filesystem::path& given) const;
-  // The newest state file, of any version; nothing when there is none yet.
+  // Returns the newest state file, of any version; nothing if there is none yet.
   std::optional<std::filesystem::path> latest_checkpoint() const;
   // Removes state files that no manifest names: the last writer was killed in between.
   void remove_uncommitted() const;
-  // Manifest first.
+  // Removes the manifest first.
   void remove(const std::string& checkpoint) const;
-  // Keeps the files of a checkpoint, under names that nobody reads.
+  // Keeps the files of a checkpoint under names that nobody reads.
   void set_aside(const std::string& checkpoint) const;
+
+  // Segments of the picture log, in checkpoints().
+  static std::string segment_name(std::int64_t segment);
+  // Returns the number of a segment; nothing if the file is not one.
+  static std::optional<std::int64_t> segment_of(const std::filesystem::path& file);
 
  private:
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}

@@ -11,23 +11,17 @@
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/embedding.h"
+#include "riffle/train/learner_state.h"
 
 namespace riffle {
 namespace {
 
 constexpr std::int64_t kPicturesAtOnce = 256;
-constexpr const char* kFeatures = "buffer.policy.index.rows";
-constexpr const char* kFeatureTimes = "buffer.policy.index.changed";  // 0: none
 
 std::string newest_checkpoint(const RunFolder& folder) {
   const auto names = folder.checkpoint_names();
-  if (names.empty())
-    throw Error(cat(folder.path().string(), " has no checkpoint with a buffer yet"));
+  if (names.empty()) throw Error(cat(folder.path().string(), " has no checkpoint yet"));
   return names.back();
-}
-
-bool holds(const NamedTensors& state, std::string_view name) {
-  return std::ranges::any_of(state, [&](const auto& item) { return item.first == name; });
 }
 
 Picture picture_of(const at::Tensor& pixels) {
@@ -45,37 +39,21 @@ SavedBuffer::SavedBuffer(const RunFolder& folder, const std::string& name)
                                : folder.find_checkpoint(name).stem().string()) {
   const Checkpoint checkpoint = read_checkpoint(folder, checkpoint_);
   samples_seen_ = checkpoint.samples_seen;
-  const NamedTensors state = find_part(checkpoint.state, "buffer.");
-  const auto live = find_integers(state, "live");
-  const auto count = std::ssize(live);
-  const auto free = find_integers(state, "free");
-  const auto arrivals = find_integers(state, "arrivals", count);
-  const auto indices = find_integers(state, "indices", count);
-  const auto clips = find_integers(state, "clips", count);
-  const auto draws = find_integers(state, "draws", count);
-  const auto labels = find_texts(state, "labels", count);
-  if (std::ssize(checkpoint.places) != count) {
-    throw DamagedCheckpoint(
-        cat(checkpoint_, " has ", checkpoint.places.size(), " pictures for ", count, " samples"));
-  }
-  for (std::size_t i = 0; i < live.size(); ++i) {
-    samples_.push_back({{static_cast<std::uint64_t>(arrivals[i]),
-                         static_cast<std::uint64_t>(indices[i]), clips[i], draws[i], labels[i]},
-                        live[i],
-                        checkpoint.places[i]});
+  BufferState state = saved_buffer_state(checkpoint.state);
+  for (std::size_t i = 0; i < state.live.size(); ++i) {
+    samples_.push_back({std::move(state.samples[i]), state.live[i], checkpoint.places[i]});
   }
   std::ranges::sort(samples_, {}, [](const KeptSample& sample) { return sample.info.arrival; });
 
-  if (holds(checkpoint.state, kFeatures)) {
-    // A slot whose sample has no feature yet may have the row of the one before.
-    const at::Tensor absent = find_tensor(checkpoint.state, kFeatureTimes).eq(0);
-    features_ = find_tensor(checkpoint.state, kFeatures).masked_fill(absent.unsqueeze(1), 0);
+  const SavedPolicy policy = state.saved_policy();
+  if (policy.features.defined()) {
+    features_ = policy.features.masked_fill(policy.has_feature.logical_not().unsqueeze(1), 0);
   }
   BufferConfig in_memory = config_.learner.buffer;
   in_memory.memory = BufferMemory::host;
   store_ = make_store(in_memory, kPicturesAtOnce, static_cast<int>(config_.learner.stored_size()),
                       at::kCPU);
-  log_ = std::make_unique<PictureLog>(folder.checkpoints(), count + std::ssize(free),
+  log_ = std::make_unique<PictureLog>(folder.checkpoints(), state.shape.slots(),
                                       store_->stored_bytes());
 }
 

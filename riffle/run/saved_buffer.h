@@ -1,7 +1,8 @@
-// What a run's replay buffer held at a checkpoint, to look at and to hand on; the run may go on
+// What a run's replay buffer held at a checkpoint, for pages and exports. The run may continue
 // meanwhile.
 //
-// All but pictures is read at once; pictures are read when asked for and checked. Not thread-safe.
+// Everything but pictures is read and checked by the constructor; pictures are when asked for. Not
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +24,14 @@ struct KeptSample {
   SlotInfo info;
   Slot slot = 0;
   PicturePlace place;
-  // Cosine distance to the nearest other sample of the buffer; NaN: not known.
+  // Cosine distance to the nearest other sample of the buffer; NaN: unknown.
   double nearest = std::numeric_limits<double>::quiet_NaN();
 };
 
 class SavedBuffer {
  public:
-  // The newest checkpoint with a buffer, or the one named. Throws Error when the run has none, or
-  // it is damaged.
+  // Opens the checkpoint named; default: the newest with a buffer. Throws Error if there is none,
+  // DamagedCheckpoint if it is damaged.
   explicit SavedBuffer(const RunFolder& folder, const std::string& checkpoint = "");
 
   const std::string& checkpoint() const { return checkpoint_; }
@@ -39,11 +40,11 @@ class SavedBuffer {
   // Oldest first.
   const std::vector<KeptSample>& samples() const { return samples_; }
 
-  // Of samples()[i] for each i given.
+  // Returns the pictures of samples()[i] for each i in `which`. Throws Error if one is damaged.
   std::vector<Picture> pictures(std::span<const std::size_t> which);
 
-  // Fills in `nearest` of all samples that have a feature: those that minred tracked; with the
-  // other policies the encoder's, which has to see every picture first. Grows with the square of
+  // Fills in `nearest` of all samples that have a feature: the policy's, or, for a policy that
+  // keeps none, the encoder's, which has to see every picture first. Cost grows with the square of
   // the buffer's size, on `device`. Shows progress.
   void measure_nearest(at::Device device);
 
@@ -57,11 +58,12 @@ class SavedBuffer {
   std::vector<KeptSample> samples_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<PictureLog> log_;
-  at::Tensor features_;  // [slots, dim], as minred tracked them; undefined without
+  // The policy's, [slots, dim], zeros for a sample without one; undefined: it keeps none.
+  at::Tensor features_;
 };
 
-// For rows of any length: one less the largest cosine to another row. A row of zeros has no
-// neighbour and is none: NaN. [n, dim] to n values. Shows progress.
+// Returns, for each row of [n, dim], one minus its largest cosine to another row. Rows may be of
+// any length; a row of zeros has no neighbour and is none: NaN. Shows progress.
 std::vector<double> nearest_distances(const at::Tensor& rows);
 
 }  // namespace riffle

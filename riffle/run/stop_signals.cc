@@ -23,7 +23,7 @@ constexpr std::array<int, 2> kHeeded = {SIGINT, SIGTERM};
 volatile std::sig_atomic_t handler_pipe = -1;
 std::array<struct sigaction, 2> before;
 
-// Only calls that are allowed in a signal handler.
+// Calls only what a signal handler may call.
 void handle(int) {
   const int error = errno;
   for (const int signal : kHeeded) std::signal(signal, SIG_DFL);
@@ -71,7 +71,7 @@ void StopSignals::watch(double seconds) {
     const bool over = timed && left <= 0;
     if (called || (byte != kSignal && !over)) continue;
     called = true;
-    stop_(over ? "the time is over" : "asked to stop");
+    stop_(over ? "time limit reached" : "asked to stop");
   }
 }
 

@@ -1,8 +1,8 @@
-// SIGINT and SIGTERM as a wish to stop in good order.
+// Turns SIGINT and SIGTERM into a request to stop in good order.
 //
-// The first one calls `stop` on a thread of its own, once; a second one ends the process at once,
-// as if nobody had listened. `stop` is called too when `seconds` have passed (0: never). Handlers
-// are put back in the destructor. One object at a time.
+// The first signal calls `stop` once, on a thread of its own; a second one ends the process at
+// once, as without a handler. `stop` is also called when `seconds` have passed (0: never). The
+// destructor restores the previous handlers. One object at a time.
 #pragma once
 
 #include <array>
@@ -22,7 +22,8 @@ class StopSignals {
   void watch(double seconds);
 
   std::function<void(const char*)> stop_;
-  std::array<int, 2> pipe_{};  // the handler and the destructor write, the thread reads
+  // The handler and the destructor write, the thread reads.
+  std::array<int, 2> pipe_{};
   std::thread thread_;
 };
 

@@ -1,5 +1,5 @@
-// A stream that fails in the middle of a run costs nothing but time: what was learned is kept, and
-// once the stream works again the run ends as one that never failed.
+// A stream that fails in the middle of a run costs only time: what was learned is kept, and once
+// the stream works again the run ends as one that never failed.
 
 #include <atomic>
 #include <cerrno>
@@ -46,8 +46,8 @@ class StreamFailureTest : public RunTest {
     return config;
   }
 
-  // Trains until the folder is taken away, which happens with the first line of metrics; gives what
-  // was thrown. `then` is asked about each step of the file layer from that moment on.
+  // Trains until the folder is taken away, which happens with the first line of metrics. Returns
+  // what was thrown. `then` decides about each step of the file layer from that moment on.
   Error failure_of(const Config& config, const fs::path& run,
                    const FileFaults::Decide& then = {}) const {
     std::atomic<bool> taken = false;
@@ -132,7 +132,7 @@ TEST_F(StreamFailureTest, IsToldTogetherWithADiskThatIsFull) {
                     HasSubstr("riffle resume " + run_.string())));
 }
 
-TEST_F(StreamFailureTest, BeforeTheFirstBatchCanBeGoneOnWithToo) {
+TEST_F(StreamFailureTest, BeforeTheFirstBatchARunCanContinueToo) {
   put_pictures(30);
   const Config config = learning("", "loop:");
   train(config, folder_ / "whole");
@@ -156,7 +156,7 @@ TEST_F(StreamFailureTest, BeforeTheFirstBatchCanBeGoneOnWithToo) {
 
 TEST_F(StreamFailureTest, OfAStreamWithNothingOfUseIsBadInputAndLeavesNoCheckpoint) {
   fs::create_directories(photos_);
-  std::ofstream(photos_ / "1.png") << "no picture";
+  std::ofstream(photos_ / "1.png") << "not a picture";
   try {
     train(learning(""), run_);
     ADD_FAILURE() << "nothing failed";

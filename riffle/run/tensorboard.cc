@@ -18,7 +18,7 @@ namespace riffle {
 namespace fs = std::filesystem;
 namespace {
 
-// Numbers of fields as TensorBoard's event.proto and summary.proto have them.
+// Field numbers of TensorBoard's event.proto and summary.proto.
 namespace event_field {
 constexpr int kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7;
 }
@@ -61,7 +61,7 @@ ProtobufMessage begin_event() {
 // TensorBoard shows files in the order of their names.
 fs::path new_file(const fs::path& folder) {
   make_folders(folder);
-  // A clock that was set back must not put a file before earlier ones.
+  // A clock that was set back must not sort a file before earlier ones.
   auto seconds = static_cast<std::int64_t>(now_seconds());
   const auto others = list_folder(folder);
   for (const auto& path : others) {
@@ -87,8 +87,9 @@ fs::path new_file(const fs::path& folder) {
 std::uint32_t crc32c(std::string_view data) {
   static constexpr auto kTable = crc_table();
   std::uint32_t crc = 0xFFFFFFFFu;
-  for (const char byte : data)
+  for (const char byte : data) {
     crc = kTable[(crc ^ static_cast<unsigned char>(byte)) & 0xFF] ^ crc >> 8;
+  }
   return ~crc;
 }
 

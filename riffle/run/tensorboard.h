@@ -1,12 +1,13 @@
 // Curves for TensorBoard: event files that its own reader opens (`tensorboard --logdir RUN`).
 //
 // A file is a sequence of TFRecords: length, its checksum, an Event message, its checksum. Every
-// train or resume begins a file of its own; TensorBoard reads those of a folder one after the
-// other. A file's first record says from which update on older files no longer count.
+// train or resume begins a new file; TensorBoard reads the files of a folder one after the other. A
+// file's second record says from which update on older files no longer count.
 //
 // The files of a run of months stay small: after 2 * `dense` lines only every 2nd is written, after
-// 4 * `dense` every 4th, and so on: about `dense` events for each doubling of the run. Used by one
-// thread.
+// 4 * `dense` every 4th, and so on: about `dense` events for each doubling of the run.
+//
+// Used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +24,19 @@ namespace riffle {
 
 class EventFile {
  public:
-  // Begins a file in `folder`, which is made; its name has the time and the process in it, so that
-  // names sort by time and none is there twice. `last_update`: of the checkpoint that the run goes
-  // on from. Throws Error when it cannot be made; none is left then.
+  // Makes `folder` and begins a file in it, whose name holds the time and the process: names sort
+  // by time, and none exists twice. `last_update`: of the checkpoint that the run continues from.
+  // Throws Error if the file cannot be made; then none is left.
   EventFile(const std::filesystem::path& folder, const Thinning& options,
             std::int64_t last_update = 0);
 
-  // One event: the values as scalars of their names. Those that are not finite are left out.
-  // Throws Error when the disk does not take it; the file is as before then.
+  // Writes one event: a scalar for each value that is finite. Throws Error if the disk does not
+  // take it; then the file is as before.
   void write(std::int64_t update, const std::vector<std::pair<std::string, double>>& values);
 
   const std::filesystem::path& path() const { return path_; }
 
-  // Whether the line of `update` is written.
+  // Returns whether the line of `update` is written.
   static bool written(std::int64_t update, const Thinning& options);
 
  private:
@@ -44,10 +45,10 @@ class EventFile {
   AppendFile out_;
 };
 
-// A TFRecord around `data`.
+// Returns a TFRecord around `data`.
 std::string tf_record(std::string_view data);
 
-// CRC-32C (Castagnoli), as RFC 3720 defines it.
+// Returns the CRC-32C (Castagnoli), as RFC 3720 defines it.
 std::uint32_t crc32c(std::string_view data);
 
 }  // namespace riffle

@@ -23,7 +23,7 @@ constexpr int kPackageMissing = 77;  // an exit code of the script
 
 class EventFileTest : public TempFolder {};
 
-TEST(Crc32c, IsThatOfTheStandardsExamples) {
+TEST(Crc32c, MatchesTheExamplesOfTheStandard) {
   EXPECT_EQ(crc32c("123456789"), 0xE3069283u);
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAu);
 }
@@ -42,7 +42,7 @@ TEST_F(EventFileTest, ThinsTheEventsOfALongRun) {
   EXPECT_TRUE(EventFile::written(64001, {.every = 1, .dense = 0}));
 }
 
-TEST_F(EventFileTest, EveryFileOfAFolderHasANameOfItsOwnThatSortsBehindTheEarlierOnes) {
+TEST_F(EventFileTest, EveryFileHasANameOfItsOwnThatSortsAfterTheEarlierOnes) {
   const EventFile first(folder_, {}), second(folder_, {}), third(folder_, {});
   EXPECT_LT(first.path(), second.path());
   EXPECT_LT(second.path(), third.path());
@@ -69,7 +69,7 @@ TEST_F(EventFileTest, ADiskThatDoesNotTakeAFileIsLeftWithoutOne) {
 TEST_F(EventFileTest, TensorBoardReadsTheScalarsAndForgetsWhatAResumeTookBack) {
   if (std::string(RIFFLE_PYTHON).empty()) GTEST_SKIP() << "needs a Python (scripts/setup)";
   {
-    // Killed before its first checkpoint, a run begins anew.
+    // Killed before its first checkpoint, a run starts again.
     EventFile file(folder_, {.every = 10});
     file.write(10, {{"loss", 99.0}});
   }
@@ -81,7 +81,7 @@ TEST_F(EventFileTest, TensorBoardReadsTheScalarsAndForgetsWhatAResumeTookBack) {
                           {"nearest_0%", 0.125}});
     }
   }
-  // The run was killed after update 30 and went on from the checkpoint of update 20.
+  // The run was killed after update 30 and continued from the checkpoint of update 20.
   EventFile file(folder_, {.every = 10}, /*last_update=*/20);
   file.write(30, {{"loss", 7.0}});
   file.write(40, {{"loss", 8.0}});

@@ -1,4 +1,4 @@
-// Which lines of a run of months are kept: fewer, the older they are.
+// Which lines a run of months keeps: the older they are, the fewer.
 #pragma once
 
 #include <algorithm>
@@ -8,10 +8,12 @@
 namespace riffle {
 
 struct Thinning {
-  std::int64_t every = 1;  // updates between two lines
-  std::int64_t dense = 0;  // lines; 0: all are kept
+  // Updates between two lines.
+  std::int64_t every = 1;
+  // Lines; 0: all are kept.
+  std::int64_t dense = 0;
 
-  // The how manyth line an update's is.
+  // Returns the index of an update's line.
   std::int64_t line_of(std::int64_t update) const { return update / every; }
 
   // Up to an age of 2 * `dense` lines all are kept, up to 4 * `dense` every 2nd, and so on.

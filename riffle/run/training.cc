@@ -55,10 +55,10 @@ bool has_junk(const std::string& shapes) {
                              [](const Uri& shape) { return shape.scheme() == "junk"; });
 }
 
-// One train or resume, from a learner that is ready to one that has stopped.
+// One call of train or resume, from a learner that is ready to one that has stopped.
 class Session {
  public:
-  // `from`: the checkpoint that the learner and `log` stand at; null for a new run.
+  // `from`: the checkpoint that the learner and `log` were restored from; null for a new run.
   Session(const RunFolder& folder, const Config& config, Learner& learner, PictureLog log,
           const Checkpoint* from, const TrainingOptions& options = {})
       : folder_(folder),
@@ -80,7 +80,7 @@ class Session {
       learn();
     } catch (const StreamError& error) {
       finish_progress();
-      // A stream that has nothing of use from the start is no failure.
+      // A stream without a single usable batch is bad input, not a failure.
       if (learner_.batches_taken() == 0 && error.kind() == ErrorKind::bad_input) throw;
       keep_and_fail(error);
     } catch (const Error& error) {
@@ -97,7 +97,7 @@ class Session {
     result_.updates = learner_.update();
     result_.samples_seen = learner_.samples_seen();
     result_.skipped = learner_.skipped();
-    // A wish that came too late changed nothing.
+    // A request to stop that came after the last update changed nothing.
     const std::int64_t end = config_.learner.train.max_updates;
     result_.stopped = stopped_ && (end == 0 || learner_.update() < end);
     if (!stopped_ && learner_.update() < end) {
@@ -105,7 +105,7 @@ class Session {
       const std::string more = cat("; with more --updates (now ", learner.train.updates,
                                    ") each sample is used more often");
       log_info(cat("the stream ended after ", learner_.samples_seen(), " samples, at update ",
-                   learner_.update(), " of ", end, ". Around it --shape loop would begin anew",
+                   learner_.update(), " of ", end, ". --shape loop would repeat it",
                    learner.buffer.is_none() ? "" : more));
     }
     return result_;
@@ -131,9 +131,9 @@ class Session {
     const auto start = Clock::now();
     const std::int64_t before = learner_.update();
     rates_.start();
-    double shown = 0;  // when, in seconds since the start
+    double shown = 0;  // seconds since the start
     while (true) {
-      // To know a loss costs a GPU some time, so it is asked for when somebody will see it.
+      // Reading a loss makes a GPU wait, so it is read only when somebody will see it.
       const bool line_due = (learner_.update() + 1) % config_.metrics.every == 0;
       const bool progress_due = seconds_since(start) - shown > kProgressSeconds;
       auto report = learner_.advance(line_due || progress_due);
@@ -155,7 +155,7 @@ class Session {
     if (!last_) return;
     learner_.measure(*last_);
     result_.loss = last_->loss;
-    // A run that was only stopped goes on with the lines it would have had.
+    // A run that was stopped continues later with the lines it would have had.
     if (!stopped_ && last_->update % config_.metrics.every != 0) write_metrics(*last_);
     show_progress(progress_line(*last_, config_, learner_.buffer(),
                                 result_.images_per_s / config_.learner.train.batch));
@@ -189,12 +189,12 @@ class Session {
       events_->write(report.update, line);
     } catch (const Error& error) {
       if (std::has_single_bit(++metrics_failures_)) {
-        log_warning(cat("metrics could not be written (", error.what(), "); training goes on"));
+        log_warning(cat("metrics could not be written (", error.what(), "); training continues"));
       }
     }
   }
 
-  // The stream cannot go on, but what came of it so far can be gone on with once it is repaired.
+  // The stream failed: the run can continue from here once the stream works again.
   [[noreturn]] void keep_and_fail(const StreamError& stream_error) {
     try {
       finish();
@@ -202,7 +202,7 @@ class Session {
       throw Error(cat(stream_error.what(), "; ", error.what()), ErrorKind::failure);
     }
     throw Error(cat(stream_error.what(), "; all until update ", learner_.update(),
-                    " is kept. When the stream works again, go on: riffle resume ",
+                    " is kept. When the stream works again, continue: riffle resume ",
                     folder_.path().string()),
                 ErrorKind::failure);
   }
@@ -212,10 +212,11 @@ class Session {
       checkpointer_.finish(seconds_);
     } catch (const Error& error) {
       const auto last = checkpointer_.status().last;
-      throw Error(cat("the checkpoint of update ", learner_.update(), " could not be written (",
-                      error.what(), "); the newest is ", last.empty() ? "none" : last,
-                      ". Make room and go on from there: riffle resume ", folder_.path().string()),
-                  ErrorKind::failure);
+      throw Error(
+          cat("the checkpoint of update ", learner_.update(), " could not be written (",
+              error.what(), "); the newest is ", last.empty() ? "none" : last,
+              ". Make room and continue from there: riffle resume ", folder_.path().string()),
+          ErrorKind::failure);
     }
   }
 
@@ -227,7 +228,7 @@ class Session {
   const StopSignals signals_;
   Checkpointer checkpointer_;
   MetricsFile metrics_;
-  std::optional<EventFile> events_;  // begins with the first line
+  std::optional<EventFile> events_;  // made with the first line
   const double seconds_before_;
   double seconds_ = seconds_before_;
   Rates rates_;
@@ -269,8 +270,8 @@ void require_end_ahead(const Config& config, std::int64_t update) {
 TrainingResult train(Config config, const std::filesystem::path& path,
                      const TrainingOptions& options) {
   RunFolder::require_free(path);
-  // The numbers are a part of the run, so that it goes on the same on another machine: of threads,
-  // and of samples, which depends on the threads where a capacity is given in bytes.
+  // The number of threads is a part of the run, so that it continues the same on another machine.
+  // So is the number of samples: a capacity in bytes holds fewer with more threads.
   auto& threads = config.learner.train.threads;
   if (threads == 0) threads = std::max<std::int64_t>(1, std::thread::hardware_concurrency());
   const auto stream = open_stream(config.stream, config.shapes);
@@ -305,7 +306,7 @@ TrainingResult resume(const std::filesystem::path& path,
         throw Error(cat(state->string(), " is of version 1, without the buffer: it can be probed, ",
                         "but not resumed"));
       }
-      log_info(cat(path.string(), " has no checkpoint yet: it begins anew"));
+      log_info(cat(path.string(), " has no checkpoint yet: it starts again"));
       if (!assignments.empty()) folder.write_config(config);
       return begin(folder, config, learner);
     }
@@ -324,8 +325,8 @@ TrainingResult resume(const std::filesystem::path& path,
       if (!assignments.empty()) folder.write_config(config);
       const bool done = checkpoint.update == config.learner.train.max_updates;
       log_info(cat("run ", path.string(),
-                   done ? " has made all its updates; with more --max-updates it goes on from "
-                        : " goes on after update ",
+                   done ? " has made all its updates; with more --max-updates it continues from "
+                        : " continues after update ",
                    checkpoint.update));
       return Session(folder, config, learner, std::move(log), &checkpoint).run();
     } catch (const DamagedCheckpoint& error) {
@@ -334,7 +335,7 @@ TrainingResult resume(const std::filesystem::path& path,
       damaged.push_back(names.back());
       names.pop_back();
       if (names.empty() && damaged_pictures == DamagedPictures::refuse) {
-        // Old pictures are shared by all checkpoints. A few of them are no reason to lose the rest.
+        // All checkpoints share old pictures. A few damaged ones are no reason to lose the rest.
         damaged_pictures = DamagedPictures::replace;
         names.assign(damaged.rbegin(), damaged.rend());
         damaged.clear();

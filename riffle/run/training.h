@@ -16,31 +16,34 @@ namespace riffle {
 struct TrainingResult {
   std::int64_t updates = 0;
   std::int64_t samples_seen = 0;
-  double loss = std::numeric_limits<double>::quiet_NaN();  // of the last update; NaN: none was made
+  // Of the last update; NaN: none was made.
+  double loss = std::numeric_limits<double>::quiet_NaN();
   double images_per_s = 0;
   std::map<std::string, std::int64_t> skipped;
-  bool stopped = false;  // by a signal or run.max_hours: there is more to learn
+  // By a signal or run.max_hours, before its end.
+  bool stopped = false;
 };
 
 struct TrainingOptions {
-  bool profile = false;  // say where the time of an update goes, on standard error
+  // Print where the time of an update goes, on standard error.
+  bool profile = false;
 };
 
 // Makes the run folder `path` and trains until the stream ends or max_updates is reached; leaves a
-// checkpoint at the end. Nothing is made for a run that cannot begin: bad configuration, a stream
+// checkpoint at the end. Makes nothing for a run that cannot begin: a bad configuration, a stream
 // that does not open, a folder that holds a run.
 //
-// While it runs, SIGINT or SIGTERM finish the update and write a checkpoint; a second one ends the
-// process at once. A stream that fails on its way leaves a checkpoint too, and then throws Error
-// with the stream's words and the command that goes on. Throws Error as well when training cannot
-// go on, naming the last good checkpoint.
+// While it runs, SIGINT or SIGTERM finishes the update and writes a checkpoint; a second one ends
+// the process at once. If the stream fails, writes a checkpoint and throws Error with the stream's
+// message and the command that continues. Throws Error, naming the last good checkpoint, if
+// training cannot continue.
 TrainingResult train(Config config, const std::filesystem::path& path,
                      const TrainingOptions& options = {});
 
-// Goes on with the run in `path` from its newest whole checkpoint, or from the beginning when it
-// has none yet. When none is whole, but only pictures in the buffer are damaged, others take their
-// places, with a warning. `assignments` ("key=value") change keys that do not change what was
-// learned so far (see kResumeKeys in training.cc); the run's config.yaml has them from then on.
+// Continues the run in `path` from its newest whole checkpoint, or from the beginning if it has
+// none yet. If none is whole, but only pictures in the buffer are damaged, replaces them by others,
+// with a warning. `assignments` ("key=value") change keys that do not affect what was learned so
+// far (kResumeKeys in training.cc) and are written to the run's config.yaml.
 TrainingResult resume(const std::filesystem::path& path,
                       const std::vector<std::string>& assignments = {});
 

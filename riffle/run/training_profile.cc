@@ -31,7 +31,7 @@ std::optional<std::string> TrainingProfile::finish() {
   const std::int64_t updates = learner_.update() - begin_;
   if (std::exchange(done_, true)) return std::nullopt;
   if (!parts_ || updates < 1) {
-    return cat("no profile: it begins after ", kWarmUp, " updates, and there were not so many");
+    return cat("no profile: it begins after ", kWarmUp, " updates, and the run made fewer");
   }
   const double wall =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();

@@ -1,5 +1,4 @@
-// Where the time of a training run goes: a hundred updates of it, once it runs steadily, as one
-// table for people.
+// Where the time of a training run goes: a table of a hundred updates, once it runs steadily.
 #pragma once
 
 #include <chrono>
@@ -19,15 +18,16 @@ class TrainingProfile {
   // `learner` must outlive this. `device`: where its network is.
   TrainingProfile(Learner& learner, c10::Device device);
 
-  // Called after each update. Gives the table once, when there is enough to tell.
+  // Must be called after each update. Returns the table once, after the last update measured.
   std::optional<std::string> after_update();
-  // At the end of a run that was shorter; nothing when the table was given, or why there is none.
+  // Must be called at the end of the run. Returns the table of a shorter run, or why there is none;
+  // nothing if the table was returned already.
   std::optional<std::string> finish();
 
  private:
   Learner& learner_;
   const c10::Device device_;
-  const std::int64_t begin_;  // the update after which it begins
+  const std::int64_t begin_;  // the update after which measuring begins
   bool done_ = false;
   std::optional<Profile> parts_;
   LearnerTimes times_;

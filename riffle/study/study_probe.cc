@@ -19,12 +19,6 @@
 namespace riffle {
 namespace {
 
-constexpr std::string_view kUpdateName = "update-";
-
-std::int64_t update_of(const std::string& name) {
-  return parse_integer(name.substr(kUpdateName.size()), "checkpoint");
-}
-
 Accuracy accuracy_of(const at::Tensor& hits) {
   const at::Tensor shares = 100 * hits.to(torch::kFloat64).mean(0);
   const auto* values = shares.const_data_ptr<double>();
@@ -76,11 +70,11 @@ std::vector<std::string> evaluation_checkpoints(const std::vector<std::string>& 
   for (std::int64_t point = 1; point < points; ++point) {
     // In units of 1 / points of an update, so that all are whole.
     const auto distance = [&](const std::string& name) {
-      return std::abs(update_of(name) * points - point * updates);
+      return std::abs(RunFolder::update_of(name).value() * points - point * updates);
     };
     const std::string* nearest = nullptr;
     for (const auto& name : names) {
-      if (!name.starts_with(kUpdateName) || name == names.back()) continue;
+      if (!RunFolder::update_of(name) || name == names.back()) continue;
       if (nearest == nullptr || distance(name) < distance(*nearest)) nearest = &name;
     }
     // Farther away than this, it is another evaluation's.
@@ -150,7 +144,7 @@ ResultPoint StudyProbe::measure_checkpoint(const RunFolder& folder, const StudyR
                                            const std::string& name, RecentLabels* recent,
                                            RunResult& result) const {
   ResultPoint point;
-  if (name.starts_with(kUpdateName)) point.update = update_of(name);
+  point.update = RunFolder::update_of(name).value_or(0);
   const SavedBuffer buffer(folder, name);
   point.samples_seen = buffer.samples_seen();
   if (recent != nullptr) {
@@ -186,7 +180,7 @@ std::optional<RunResult> StudyProbe::measure_run(const RunFolder& folder, const 
   const StopSignals signals(stop, 0);
   read_sets(static_cast<int>(run.config.learner.stored_size()));
   const auto names = folder.checkpoint_names();
-  if (names.empty() || !names.back().starts_with(kUpdateName)) {
+  if (names.empty() || !RunFolder::update_of(names.back())) {
     throw Error(cat("the stream ended before the buffer was full: nothing was learned"),
                 ErrorKind::failure);
   }

@@ -63,18 +63,10 @@ bool has_settings_of(const Study& study, const StudyRun& run, const fs::path& ou
 
 // The run folder as `riffle train` would have left it: evaluations need no checkpoint any more.
 void remove_old_checkpoints(const RunFolder& folder) {
-  const auto names = folder.checkpoint_names();
-  const auto needed = checkpoint_segments(folder, names.back());
-  for (const auto& name : names) {
-    if (name == names.back()) continue;
-    fs::remove(folder.manifest(name));
-    fs::remove(folder.state_file(name));
-  }
-  std::set<std::string> keep;
-  for (const auto segment : needed) keep.insert(PictureLog::segment_name(segment));
+  const auto needed = keep_newest_checkpoints(folder, 1);
   for (const auto& path : list_folder(folder.checkpoints())) {
-    const auto name = path.filename().string();
-    if (name.starts_with("pictures-") && !keep.contains(name)) fs::remove(path);
+    const auto segment = RunFolder::segment_of(path);
+    if (segment && !needed.contains(*segment)) fs::remove(path);
   }
 }
 

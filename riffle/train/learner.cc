@@ -15,19 +15,12 @@
 #include "riffle/base/text.h"
 #include "riffle/stream/pairs.h"
 #include "riffle/stream/shapes/junk.h"
+#include "riffle/train/learner_state.h"
 #include "riffle/train/schedule.h"
 #include "riffle/train/updater.h"
 
 namespace riffle {
 namespace {
-
-constexpr const char* kNetwork = "network.";
-constexpr const char* kMomentum = "momentum.";
-constexpr const char* kBuffer = "buffer.";
-constexpr const char* kCounts = "learner.counts";
-constexpr const char* kSkippedReasons = "learner.skipped_reasons";
-constexpr const char* kSkippedCounts = "learner.skipped_counts";
-constexpr const char* kPosition = "stream.position";
 
 // Stream batches read ahead. More would only help a source whose batches take unequal time.
 constexpr std::size_t kAhead = 3;
@@ -240,42 +233,30 @@ LearnerTimes Learner::times() const {
 NamedTensors Learner::save() {
   State& s = *state_;
   outcome();
-  NamedTensors state;
-  add_part(state, kNetwork, save_state(objective()));
-  add_part(state, kMomentum, s.updater->momenta());
-  add_part(state, kBuffer, s.buffer.save());
-  const auto add = [&state](const char* name, const std::vector<std::int64_t>& values) {
-    state.emplace_back(name, integers_tensor(values));
-  };
-  add(kCounts, {s.update, s.updates_due, s.batches_taken, s.samples_seen});
-  add_texts(state, kPosition, std::vector{s.position});
-  std::vector<std::string> reasons;
-  std::vector<std::int64_t> skipped;
-  for (const auto& [reason, count] : s.skipped) {
-    reasons.push_back(reason);
-    skipped.push_back(count);
-  }
-  add_texts(state, kSkippedReasons, reasons);
-  add(kSkippedCounts, skipped);
-  return state;
+  return LearnerState{.network = save_state(objective()),
+                      .momenta = s.updater->momenta(),
+                      .buffer = s.buffer.save(),
+                      .update = s.update,
+                      .updates_due = s.updates_due,
+                      .batches_taken = s.batches_taken,
+                      .samples_seen = s.samples_seen,
+                      .position = s.position,
+                      .skipped = s.skipped}
+      .tensors();
 }
 
-void Learner::restore(const NamedTensors& state) {
+void Learner::restore(const NamedTensors& tensors) {
   State& s = *state_;
-  const auto counts = find_integers(state, kCounts, 4);
-  load_state(objective(), find_part(state, kNetwork));
-  s.updater->load_momenta(find_part(state, kMomentum));
-  s.buffer.restore(find_part(state, kBuffer));
-  s.update = counts[0];
-  s.updates_due = counts[1];
-  s.batches_taken = counts[2];
-  s.samples_seen = counts[3];
-  s.skipped.clear();
-  const auto skipped = find_integers(state, kSkippedCounts);
-  const auto reasons =
-      find_texts(state, kSkippedReasons, static_cast<std::int64_t>(skipped.size()));
-  for (std::size_t i = 0; i < reasons.size(); ++i) s.skipped[reasons[i]] = skipped[i];
-  s.position = find_texts(state, kPosition, 1).front();
+  LearnerState state = LearnerState::read(tensors);
+  load_state(objective(), state.network);
+  s.updater->load_momenta(state.momenta);
+  s.buffer.restore(state.buffer);
+  s.update = state.update;
+  s.updates_due = state.updates_due;
+  s.batches_taken = state.batches_taken;
+  s.samples_seen = state.samples_seen;
+  s.skipped = std::move(state.skipped);
+  s.position = std::move(state.position);
   s.stream.seek(s.position);
   s.skipped_before = s.stream.skipped();
 }

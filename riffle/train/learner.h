@@ -108,10 +108,9 @@ class Learner {
   Intake::Waits waits() const;
   LearnerTimes times() const;
 
-  // All that a learner needs to go on as if nothing had happened, but for the buffer's pictures;
-  // copies on the CPU: "network." with the names of parameters and statistics, "momentum." with
-  // those of parameters, "buffer." (ReplayBuffer::save), "learner.", and "stream." with the
-  // position behind the last batch that entered the buffer: what was read ahead is read again.
+  // Returns all that a learner needs to continue as if nothing had happened (learner_state.h), but
+  // for the buffer's pictures; copies on the CPU. What was read ahead of the last batch that
+  // entered the buffer is read again.
   NamedTensors save();
   // Before the first batch; seeks the stream. The pictures of the buffer's live slots must be put
   // after this (replay_buffer.h). Throws Error when the state is of another configuration; the

@@ -1,4 +1,4 @@
-// Small runs for tests, and what must be the same of two of them.
+// Small runs for tests, and how to compare two of them.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ inline Config tiny(const std::string& policy) {
   return config;
 }
 
-// What the clock on the wall says is left out.
+// The lines of metrics, without what the wall clock says.
 inline std::vector<std::string> metrics_of(const fs::path& run) {
   std::vector<std::string> lines;
   for (const auto& text : split(read_text(run / "metrics.jsonl"), '\n')) {
@@ -67,7 +67,7 @@ inline std::vector<std::string> metrics_of(const fs::path& run) {
   return lines;
 }
 
-// The newest checkpoint, with the pictures themselves in place of where they are.
+// The state of the newest checkpoint, with the pictures themselves in place of their places.
 inline NamedTensors state_of(const fs::path& run) {
   const auto folder = RunFolder::open(run);
   const Config config = folder.config();

@@ -57,4 +57,8 @@ void MostDrawn::restore(const NamedTensors& state) {
   evicted_ = counts[1];
 }
 
+SavedPolicy MostDrawn::read(const NamedTensors& state, std::int64_t /*slots*/) {
+  return {.slots = find_integers(state, "slots")};
+}
+
 }  // namespace riffle

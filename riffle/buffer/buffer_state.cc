@@ -1,0 +1,158 @@
+#include "riffle/buffer/buffer_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+namespace {
+
+constexpr const char* kPolicy = "policy.";
+
+// In the order of the tensor "shape".
+constexpr std::pair<const char*, std::int64_t BufferShape::*> kShape[] = {
+    {"buffer.policy", &BufferShape::policy},
+    {"buffer.storage", &BufferShape::storage},
+    {"buffer.capacity (samples)", &BufferShape::capacity},
+    {"batch", &BufferShape::batch},
+    {"picture size", &BufferShape::picture_size},
+};
+
+BufferShape read_shape(const NamedTensors& tensors) {
+  const auto values = find_integers(tensors, "shape", std::ssize(kShape));
+  BufferShape shape;
+  for (std::size_t i = 0; i < values.size(); ++i) shape.*kShape[i].second = values[i];
+  return shape;
+}
+
+std::vector<SlotInfo> read_samples(const NamedTensors& tensors, std::int64_t count) {
+  const auto arrivals = find_integers(tensors, "arrivals", count);
+  const auto indices = find_integers(tensors, "indices", count);
+  const auto clips = find_integers(tensors, "clips", count);
+  const auto draws = find_integers(tensors, "draws", count);
+  auto labels = find_texts(tensors, "labels", count);
+  std::vector<SlotInfo> samples;
+  samples.reserve(labels.size());
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (draws[i] < 0) throw Error(cat("saved state: a sample was drawn ", draws[i], " times"));
+    samples.push_back({static_cast<std::uint64_t>(arrivals[i]),
+                       static_cast<std::uint64_t>(indices[i]), clips[i], draws[i],
+                       std::move(labels[i])});
+  }
+  return samples;
+}
+
+// The numbers come from a file: slots() may overflow before this.
+void require_slots(const BufferState& state) {
+  const auto& shape = state.shape;
+  const auto slots = std::ssize(state.live) + std::ssize(state.free);
+  if (shape.capacity < 0 || shape.capacity > slots || shape.batch != slots - shape.capacity) {
+    throw Error(cat("saved state: ", slots, " slots for a capacity of ", shape.capacity,
+                    " and a batch of ", shape.batch));
+  }
+  std::vector<bool> seen(static_cast<std::size_t>(slots), false);
+  for (const auto* list : {&state.live, &state.free}) {
+    for (const Slot slot : *list) {
+      if (slot < 0 || slot >= slots || seen[static_cast<std::size_t>(slot)]) {
+        throw Error(cat("saved state: slot ", slot, " is listed twice or is not one of ", slots));
+      }
+      seen[static_cast<std::size_t>(slot)] = true;
+    }
+  }
+  if (std::ssize(state.live) > shape.capacity) {
+    throw Error(
+        cat("saved state: ", state.live.size(), " samples in a buffer of ", shape.capacity));
+  }
+  const Slot last = state.live.empty() ? -1 : std::ranges::max(state.live);
+  if (state.used <= last || state.used > slots) {
+    throw Error(cat("saved state: ", state.used, " slots were used, but slot ", last, " of ", slots,
+                    " holds a sample"));
+  }
+}
+
+void require_arrivals(const BufferState& state) {
+  std::vector<std::uint64_t> arrivals;
+  for (const auto& sample : state.samples) arrivals.push_back(sample.arrival);
+  std::ranges::sort(arrivals);
+  const auto twice = std::ranges::adjacent_find(arrivals);
+  if (twice != arrivals.end()) throw Error(cat("saved state: sample ", *twice, " is held twice"));
+  if (!arrivals.empty() && arrivals.back() >= state.arrivals) {
+    throw Error(cat("saved state: sample ", arrivals.back(), " is held, but only ", state.arrivals,
+                    " entered"));
+  }
+}
+
+void require_policy(const BufferState& state) {
+  auto held = state.saved_policy().slots;
+  auto live = state.live;
+  std::ranges::sort(held);
+  std::ranges::sort(live);
+  if (held != live) throw Error("saved state: the policy holds other slots than the buffer");
+}
+
+}  // namespace
+
+NamedTensors BufferState::tensors() const {
+  NamedTensors tensors;
+  const auto add = [&tensors](const char* name, const std::vector<std::int64_t>& values) {
+    tensors.emplace_back(name, integers_tensor(values));
+  };
+  std::vector<std::int64_t> shape_values;
+  for (const auto& [name, member] : kShape) shape_values.push_back(shape.*member);
+  add("shape", shape_values);
+  add("counts", {static_cast<std::int64_t>(arrivals), used});
+  add("live", live);
+  add("free", free);
+
+  std::vector<std::int64_t> sample_arrivals, indices, clips, draws;
+  std::vector<std::string> labels;
+  for (const auto& sample : samples) {
+    sample_arrivals.push_back(static_cast<std::int64_t>(sample.arrival));
+    indices.push_back(static_cast<std::int64_t>(sample.index));
+    clips.push_back(sample.clip);
+    draws.push_back(sample.draws);
+    labels.push_back(sample.label);
+  }
+  add("arrivals", sample_arrivals);
+  add("indices", indices);
+  add("clips", clips);
+  add("draws", draws);
+  add_texts(tensors, "labels", labels);
+  add_part(tensors, kPolicy, policy);
+  return tensors;
+}
+
+BufferState BufferState::read(const NamedTensors& tensors) {
+  BufferState state;
+  state.shape = read_shape(tensors);
+  const auto counts = find_integers(tensors, "counts", 2);
+  state.arrivals = static_cast<std::uint64_t>(counts[0]);
+  state.used = counts[1];
+  state.live = find_integers(tensors, "live");
+  state.free = find_integers(tensors, "free");
+  state.samples = read_samples(tensors, std::ssize(state.live));
+  state.policy = find_part(tensors, kPolicy);
+  require_slots(state);
+  require_arrivals(state);
+  require_policy(state);
+  return state;
+}
+
+SavedPolicy BufferState::saved_policy() const {
+  return policy_of_number(shape.policy).read(policy, shape.slots());
+}
+
+void require_same_shape(const BufferShape& saved, const BufferShape& wanted) {
+  for (const auto& [name, member] : kShape) {
+    if (saved.*member != wanted.*member) {
+      throw Error(cat("the saved buffer has another ", name, ": ", saved.*member, ", not ",
+                      wanted.*member));
+    }
+  }
+}
+
+}  // namespace riffle

@@ -1,0 +1,38 @@
+#include "riffle/study/run_page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "riffle/run/testing/forging.h"
+#include "riffle/run/testing_runs.h"
+
+namespace riffle {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using RunPageTest = RunTest;
+
+TEST_F(RunPageTest, ShowsWhatABufferHoldsAndRefusesOneThatIsForged) {
+  Config config = tiny("fifo");
+  config.learner.train.max_updates = 6;
+  train(config, folder_ / "run");
+  const std::vector<fs::path> runs = {folder_ / "run"};
+  EXPECT_THAT(run_page(runs), HasSubstr("Of 32 samples at update-000000006"));
+
+  const auto folder = RunFolder::open(folder_ / "run");
+  const std::string newest = folder.checkpoint_names().back();
+  forge_integers(folder, newest, "buffer.live", [](auto& live) { live[0] = 1 << 30; });
+  EXPECT_THAT([&] { run_page(runs); }, testing::ThrowsMessage<DamagedCheckpoint>(
+                                           AllOf(HasSubstr(newest), HasSubstr("slot 1073741824"))));
+}
+
+TEST_F(RunPageTest, ARunWithoutACheckpointHasAPageWithoutPictures) {
+  RunFolder::create(folder_ / "run", tiny("fifo"));
+  EXPECT_THAT(run_page(std::vector<fs::path>{folder_ / "run"}),
+              AllOf(HasSubstr("has no line of metrics yet"), Not(HasSubstr("What they keep"))));
+}
+
+}  // namespace
+}  // namespace riffle
