@@ -78,8 +78,6 @@ RunFolder RunFolder::create(const fs::path& path, const Config& config) {
   return folder;
 }
 
-bool RunFolder::is_run(const fs::path& path) { return fs::exists(path / kConfigFile); }
-
 RunFolder RunFolder::open(const fs::path& path) {
   if (!is_run(path)) {
     throw Error(cat(path.string(), " is not a run folder: it has no ", kConfigFile));

@@ -19,6 +19,8 @@ class RunFolder {
   static constexpr const char* kManifestEnding = ".json";
   // The page about one run, in its folder, or about several.
   static constexpr const char* kReport = "report.html";
+  // What a study measured of the run.
+  static constexpr const char* kResult = "result.json";
 
   // Returns whether open() finds a run.
   static bool is_run(const std::filesystem::path& path);
@@ -26,8 +28,6 @@ class RunFolder {
   static void require_free(const std::filesystem::path& path);
   // Makes the folder and writes config.yaml. Throws Error if a run is there already.
   static RunFolder create(const std::filesystem::path& path, const Config& config);
-  // Returns whether a run was begun in `path`.
-  static bool is_run(const std::filesystem::path& path);
   // Throws Error if there is no run.
   static RunFolder open(const std::filesystem::path& path);
 
@@ -40,8 +40,6 @@ class RunFolder {
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path report() const { return path_ / kReport; }
   std::filesystem::path buffer_page() const { return path_ / "buffer.html"; }
-  // What a study measured.
-  std::filesystem::path result() const { return path_ / "result.json"; }
 
   // With `assignments` ("key=value") in place of what the file says.
   Config config(const std::vector<std::string>& assignments = {}) const;

@@ -17,14 +17,13 @@
 #include "riffle/run/checkpoint.h"
 #include "riffle/run/picture_log.h"
 #include "riffle/run/training.h"
+#include "riffle/run/run_folder.h"
 #include "riffle/study/study_check.h"
 #include "riffle/study/study_probe.h"
 
 namespace riffle {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr const char* kResultFile = "result.json";
 
 [[noreturn]] void refuse_other(const fs::path& path) {
   throw Error(cat(path.string(), " holds a run of other settings than the study's; give another ",
@@ -49,7 +48,7 @@ bool same_settings(Config in_folder, const Config& wanted) {
 // Whether what is in the run's folder, if anything, was made with these settings.
 bool has_settings_of(const Study& study, const StudyRun& run, const fs::path& out) {
   const fs::path folder = run_folder_of(out, run);
-  const fs::path file = folder / kResultFile;
+  const fs::path file = folder / RunFolder::kResult;
   if (fs::exists(file)) {
     const RunResult result = read_result(file);
     // A result of an earlier version lacks newer keys: those have their defaults.
@@ -95,9 +94,9 @@ fs::path run_folder_of(const fs::path& out, const StudyRun& run) { return out / 
 
 std::optional<RunResult> finished_result(const fs::path& out, const Study& study,
                                          const StudyRun& run) {
-  if (!fs::exists(run_folder_of(out, run) / kResultFile)) return std::nullopt;
+  if (!fs::exists(run_folder_of(out, run) / RunFolder::kResult)) return std::nullopt;
   if (!has_settings_of(study, run, out)) refuse_other(run_folder_of(out, run));
-  RunResult result = read_result(run_folder_of(out, run) / kResultFile);
+  RunResult result = read_result(run_folder_of(out, run) / RunFolder::kResult);
   result.order = run.order;
   result.overlap = run.overlap;
   return result;
@@ -126,7 +125,7 @@ std::optional<RunResult> make_run(const StudyRun& run, const fs::path& out, Stud
   const auto folder = RunFolder::open(path);
   const auto result = probe.measure_run(folder, run);
   if (!result) return std::nullopt;
-  write_result(path / kResultFile, *result);
+  write_result(path / RunFolder::kResult, *result);
   remove_old_checkpoints(folder);
   return result;
 }
@@ -141,7 +140,7 @@ void begin_again(const Study& study, const fs::path& out, const RunChoice& choic
     } else if (is_chosen(choice, run)) {
       chosen.push_back(folder);
     }
-    if (is_chosen(choice, run)) all_done = all_done && fs::exists(folder / kResultFile);
+    if (is_chosen(choice, run)) all_done = all_done && fs::exists(folder / RunFolder::kResult);
   }
   if (!all_done) return;
   for (const auto& folder : chosen) fs::remove_all(folder);
