@@ -173,7 +173,7 @@ TEST_F(ProgramTest, AShortDemoComparesAllModesAndWritesItsPage) {
     }
   }
   EXPECT_THAT(modes,
-              testing::ElementsAre("conventional", "fifo", "reservoir", "minred", "decorrelated"));
+              testing::ElementsAre("conventional", "fifo", "reservoir", "minred", "merge", "decorrelated"));
   EXPECT_TRUE(result["untrained"].contains("linear_top1"));
   EXPECT_TRUE(fs::exists(folder_ / result["report"].get<std::string>()));
   EXPECT_EQ(result["report"], "page/report.html");
