@@ -172,8 +172,8 @@ TEST_F(ProgramTest, AShortDemoComparesAllModesAndWritesItsPage) {
       EXPECT_TRUE(mode.contains(key)) << key;
     }
   }
-  EXPECT_THAT(modes,
-              testing::ElementsAre("conventional", "fifo", "reservoir", "minred", "merge", "decorrelated"));
+  EXPECT_THAT(modes, testing::ElementsAre("conventional", "fifo", "reservoir", "minred", "merge",
+                                          "decorrelated"));
   EXPECT_TRUE(result["untrained"].contains("linear_top1"));
   EXPECT_TRUE(fs::exists(folder_ / result["report"].get<std::string>()));
   EXPECT_EQ(result["report"], "page/report.html");
