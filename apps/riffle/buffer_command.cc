@@ -54,7 +54,7 @@ std::vector<std::size_t> export_order(const SavedBuffer& buffer, const BufferOpt
 std::size_t export_pictures(SavedBuffer& buffer, const BufferOptions& options) {
   constexpr std::size_t kAtOnce = 256;
   const auto order = export_order(buffer, options);
-  std::string index = "file,index,arrival,clip,label,draws,nearest\n";
+  std::string index = "file,index,arrival,clip,label,draws,nearest,weight\n";
   for (std::size_t begin = 0; begin < order.size(); begin += kAtOnce) {
     const auto part = std::span(order).subspan(begin, std::min(kAtOnce, order.size() - begin));
     const auto pictures = buffer.pictures(part);
@@ -67,13 +67,26 @@ std::size_t export_pictures(SavedBuffer& buffer, const BufferOptions& options) {
       index += cat(name, ',', sample.info.index, ',', sample.info.arrival, ',',
                    sample.info.clip == kNoClip ? std::string() : cat(sample.info.clip), ',',
                    csv_field(sample.info.label), ',', sample.info.draws, ',',
-                   std::isfinite(sample.nearest) ? cat(sample.nearest) : std::string(), '\n');
+                   std::isfinite(sample.nearest) ? cat(sample.nearest) : std::string(), ',',
+                   sample.weight, '\n');
     }
     show_progress(cat("exported ", begin + part.size(), " of ", order.size(), " pictures"));
   }
   finish_progress();
   write_atomically(fs::path(options.folder) / "index.csv", index);
   return order.size();
+}
+
+// Returns the quantiles 0, 25, ..., 100 % of some numbers, of which there is at least one.
+nlohmann::ordered_json quantiles(std::vector<double> numbers) {
+  std::ranges::sort(numbers);
+  nlohmann::ordered_json result;
+  for (const int percent : {0, 25, 50, 75, 100}) {
+    const auto place =
+        static_cast<std::size_t>(percent / 100.0 * static_cast<double>(numbers.size() - 1));
+    result[cat(percent, '%')] = numbers[place];
+  }
+  return result;
 }
 
 nlohmann::ordered_json summary(const SavedBuffer& buffer) {
@@ -89,15 +102,17 @@ nlohmann::ordered_json summary(const SavedBuffer& buffer) {
                                    {"clips", clips.size()},
                                    {"labels", labels},
                                    {"nearest", nullptr}};
-  const auto order = by_redundancy(buffer);
-  if (order.empty()) return result;
-  const auto quantile = [&](double share) {
-    return buffer
-        .samples()[order[static_cast<std::size_t>(share * static_cast<double>(order.size() - 1))]]
-        .nearest;
-  };
-  result["nearest"] = {{"samples", order.size()}, {"0%", quantile(0)},     {"25%", quantile(0.25)},
-                       {"50%", quantile(0.5)},    {"75%", quantile(0.75)}, {"100%", quantile(1)}};
+  std::vector<double> nearest;
+  std::vector<double> weights;
+  for (const auto& sample : buffer.samples()) {
+    if (std::isfinite(sample.nearest)) nearest.push_back(sample.nearest);
+    weights.push_back(sample.weight);
+  }
+  if (!nearest.empty()) {
+    result["nearest"] = {{"samples", nearest.size()}};
+    result["nearest"].update(quantiles(std::move(nearest)));
+  }
+  if (!weights.empty()) result["weight"] = quantiles(std::move(weights));
   return result;
 }
 
@@ -113,6 +128,11 @@ void print_summary(const nlohmann::ordered_json& result) {
     const auto value = [&](const char* key) { return fixed(result["nearest"][key], 4); };
     line("nearest distance", cat("least ", value("0%"), ", median ", value("50%"), ", most ",
                                  value("100%"), " (of ", result["nearest"]["samples"], ")"));
+  }
+  if (result.contains("weight") && result["weight"]["100%"] > result["weight"]["0%"]) {
+    const auto value = [&](const char* key) { return fixed(result["weight"][key], 1); };
+    line("weight", cat("least ", value("0%"), ", median ", value("50%"), ", most ", value("100%"),
+                       " samples of the stream"));
   }
   line("page", result["page"]);
   if (result.contains("exported")) {

@@ -131,15 +131,18 @@ TEST_F(ResultsTest, AReportComparesRunsAndNamesTheKeysInWhichTheyDiffer) {
 }
 
 TEST_F(ResultsTest, ABufferIsShownAndItsLeastRedundantPicturesAreExported) {
-  for (const std::string policy : {"minred", "reservoir"}) {
+  for (const std::string policy : {"minred", "reservoir", "merge"}) {
     train(policy, "--buffer " + policy);
     const auto result = json_of("buffer " + policy + " --shown 5 --count 7 --export out_" + policy);
     EXPECT_EQ(result["samples"], 32);
     EXPECT_EQ(result["exported"], 7);
     EXPECT_GE(result["nearest"]["100%"], result["nearest"]["50%"]);
+    EXPECT_EQ(result["weight"]["0%"], 1) << "nobody has stood for less than itself";
+    EXPECT_EQ(result["weight"]["100%"] > 1, policy == "merge");
     EXPECT_THAT(content(folder_ / policy / "buffer.html"), HasSubstr("The least redundant"));
     const std::string index = content(folder_ / ("out_" + policy) / "index.csv");
-    EXPECT_THAT(index, StartsWith("file,index,arrival,clip,label,draws,nearest\n0000000.jpg,"));
+    EXPECT_THAT(index,
+                StartsWith("file,index,arrival,clip,label,draws,nearest,weight\n0000000.jpg,"));
     EXPECT_EQ(std::count(index.begin(), index.end(), '\n'), 8);
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / ("out_" + policy)), {}), 8);
   }

@@ -46,6 +46,11 @@ SavedBuffer::SavedBuffer(const RunFolder& folder, const std::string& name)
   std::ranges::sort(samples_, {}, [](const KeptSample& sample) { return sample.info.arrival; });
 
   const SavedPolicy policy = state.saved_policy();
+  if (!policy.weights.empty()) {
+    for (auto& sample : samples_) {
+      sample.weight = policy.weights[static_cast<std::size_t>(sample.slot)];
+    }
+  }
   if (policy.features.defined()) {
     features_ = policy.features.masked_fill(policy.has_feature.logical_not().unsqueeze(1), 0);
   }

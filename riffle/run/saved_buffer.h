@@ -24,6 +24,8 @@ struct KeptSample {
   SlotInfo info;
   Slot slot = 0;
   PicturePlace place;
+  // How many samples of the stream it stands for: 1 for a policy that does not weigh them.
+  double weight = 1;
   // Cosine distance to the nearest other sample of the buffer; NaN: unknown.
   double nearest = std::numeric_limits<double>::quiet_NaN();
 };
