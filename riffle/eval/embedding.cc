@@ -107,10 +107,6 @@ at::Tensor encode_frozen(Objective& objective, const at::Tensor& normalised) {
   return objective.encode(normalised.to(device));
 }
 
-at::Tensor unit_length(const at::Tensor& features) {
-  return features / features.norm(2, 1, /*keepdim=*/true).clamp_min(1e-12);
-}
-
 LabelledPictures collect(Stream& stream, std::int64_t max_samples, int size) {
   const std::size_t each = picture_bytes(size);
   const std::uint64_t most = machine_memory() / 2 / each;

@@ -62,7 +62,4 @@ at::Tensor encode_frozen(Objective& objective, const at::Tensor& normalised);
 // Where the model's parameters live.
 at::Device device_of(const Objective& objective);
 
-// Rows scaled to length 1; a row of zeros stays.
-at::Tensor unit_length(const at::Tensor& features);
-
 }  // namespace riffle

@@ -14,8 +14,9 @@
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/embedding.h"
+#include "riffle/eval/lars.h"
 #include "riffle/eval/softmax_regression.h"
-#include "riffle/train/lars.h"
+#include "riffle/tensors/unit_length.h"
 
 namespace riffle {
 namespace {

@@ -15,7 +15,8 @@
 #include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/probe.h"
-#include "riffle/model/safetensors.h"
+#include "riffle/model/state.h"
+#include "riffle/tensors/safetensors.h"
 #include "riffle/train/learner.h"
 
 namespace riffle {

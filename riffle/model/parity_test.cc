@@ -13,8 +13,8 @@
 #include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 #include "riffle/model/objective.h"
-#include "riffle/model/safetensors.h"
 #include "riffle/model/state.h"
+#include "riffle/tensors/safetensors.h"
 
 namespace riffle {
 namespace {

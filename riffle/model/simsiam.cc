@@ -10,16 +10,12 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/model/weight_cast.h"
+#include "riffle/tensors/unit_length.h"
 
 namespace riffle {
 namespace {
 
 constexpr std::int64_t kViews = 2;
-
-torch::Tensor unit_length(const torch::Tensor& rows) {
-  constexpr double kShortest = 1e-12;
-  return rows / rows.norm(2, /*dim=*/1, /*keepdim=*/true).clamp_min(kShortest);
-}
 
 // The sum of a batch's two projections, at unit length, from both views' rows one after the other.
 torch::Tensor tracked_features(const torch::Tensor& projections) {

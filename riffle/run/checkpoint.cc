@@ -9,7 +9,8 @@
 #include "riffle/base/checksum.h"
 #include "riffle/base/file.h"
 #include "riffle/base/text.h"
-#include "riffle/model/safetensors.h"
+#include "riffle/model/state.h"
+#include "riffle/tensors/safetensors.h"
 
 namespace riffle {
 namespace fs = std::filesystem;

@@ -8,6 +8,7 @@
 #include <torch/types.h>
 
 #include "riffle/base/random.h"
+#include "riffle/model/state.h"
 #include "riffle/train/plain_updater.h"
 
 namespace riffle {

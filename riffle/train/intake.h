@@ -25,8 +25,8 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/thread_pool.h"
-#include "riffle/buffer/side_copy.h"
 #include "riffle/stream/stream.h"
+#include "riffle/tensors/side_copy.h"
 
 namespace riffle {
 

@@ -13,6 +13,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
+#include "riffle/model/state.h"
 #include "riffle/stream/pairs.h"
 #include "riffle/stream/shapes/junk.h"
 #include "riffle/train/schedule.h"

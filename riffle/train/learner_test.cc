@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "riffle/base/error.h"
+#include "riffle/model/state.h"
 #include "riffle/stream/shapes/junk.h"
 #include "riffle/stream/stream.h"
 #include "riffle/train/testing/learner.h"

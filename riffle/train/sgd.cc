@@ -81,14 +81,7 @@ NamedTensors Sgd::momenta() {
   return named;
 }
 
-NamedTensors Sgd::state() {
-  NamedTensors state = momenta();
-  for (auto& [name, momentum] : state) {
-    momentum = momentum.to(torch::kCPU, momentum.scalar_type(), /*non_blocking=*/false,
-                           /*copy=*/true);
-  }
-  return state;
-}
+NamedTensors Sgd::state() { return copies_on_cpu(momenta()); }
 
 void Sgd::load_state(const NamedTensors& state) { copy_named(state, momenta(), "the optimiser"); }
 

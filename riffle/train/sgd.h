@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "riffle/model/objective.h"
-#include "riffle/model/state.h"
+#include "riffle/tensors/named_tensors.h"
 #include "riffle/train/train_config.h"
 
 namespace riffle {

@@ -9,6 +9,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/model/init.h"
+#include "riffle/model/state.h"
 
 namespace riffle {
 namespace {

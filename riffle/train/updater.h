@@ -15,7 +15,7 @@
 #include "riffle/buffer/store.h"
 #include "riffle/model/model_config.h"
 #include "riffle/model/objective.h"
-#include "riffle/model/state.h"
+#include "riffle/tensors/named_tensors.h"
 #include "riffle/train/train_config.h"
 
 namespace riffle {

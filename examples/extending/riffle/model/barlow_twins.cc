@@ -5,15 +5,13 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "riffle/tensors/unit_length.h"
+
 namespace riffle {
 namespace {
 
 // Weight of the correlations between different channels, as in the paper.
 constexpr double kRedundancy = 0.005;
-
-torch::Tensor unit_length(const torch::Tensor& rows) {
-  return rows / rows.norm(2, {1}, /*keepdim=*/true).clamp_min(1e-12);
-}
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-#include "riffle/buffer/side_copy.h"
+#include "riffle/tensors/side_copy.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/Event.h>

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "riffle/model/state.h"
+#include "riffle/tensors/named_tensors.h"
 
 namespace riffle {
 
@@ -24,10 +24,6 @@ class Lars {
 
   void step(double lr);
   void zero_grad();
-
-  // Momenta by the parameters' names, as Sgd's.
-  NamedTensors state() const;
-  void load_state(const NamedTensors& state);
 
  private:
   NamedTensors parameters_;

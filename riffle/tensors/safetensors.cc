@@ -1,4 +1,4 @@
-#include "riffle/model/safetensors.h"
+#include "riffle/tensors/safetensors.h"
 
 #include <algorithm>
 #include <bit>

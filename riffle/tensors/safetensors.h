@@ -9,7 +9,7 @@
 #include <map>
 #include <string>
 
-#include "riffle/model/state.h"
+#include "riffle/tensors/named_tensors.h"
 
 namespace riffle {
 
