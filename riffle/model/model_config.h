@@ -28,6 +28,8 @@ struct ModelConfig {
   std::string init = {};  // safetensors file with the encoder's first weights; empty: random ones
 
   void describe(Fields& fields);
+  // Throws Error naming the key whose value makes no sense.
+  void validate() const;
 };
 
 }  // namespace riffle

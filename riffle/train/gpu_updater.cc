@@ -35,12 +35,6 @@ ViewLayout layout_of(const UpdaterConfig& config) {
   return config.augment.size % 2 == 0 ? ViewLayout::folded : ViewLayout::plain;
 }
 
-std::shared_ptr<Objective> objective_on_device(const UpdaterConfig& config) {
-  auto objective = make_objective(config.model, config.seed);
-  objective->to(torch::kCUDA);
-  return objective;
-}
-
 std::unique_ptr<TwoViewsGpu> make_views(const UpdaterConfig& config, const AugmentConfig& augment,
                                         ThreadPool& pool) {
   return std::make_unique<TwoViewsGpu>(augment, config.seed, pool, config.train.batch,
@@ -91,11 +85,11 @@ struct Turn {
 }  // namespace
 
 struct GpuUpdater::State {
-  explicit State(const UpdaterConfig& updater_config)
+  State(const UpdaterConfig& updater_config, std::shared_ptr<Objective> given_objective)
       : config(updater_config),
         pool(static_cast<int>(config.train.threads)),
-        objective(objective_on_device(config)),
-        optimizer(*objective, config.train),
+        objective(std::move(given_objective)),
+        optimizer(*objective, objective->predictor_parameters(), config.train),
         views(make_views(config, config.augment, pool)) {
     pictures = torch::empty({config.train.batch, config.picture_size, config.picture_size, 3},
                             torch::TensorOptions().dtype(torch::kByte).device(torch::kCUDA));
@@ -185,6 +179,7 @@ void GpuUpdater::State::update_once() {
   const ObjectiveOutput output = objective->forward(views->render(pictures));
   output.loss.backward();
   optimizer.step(rates[0], rates[1]);
+  objective->follow();
   features = output.features;
   report = torch::stack({output.loss.detach(), output.std});
 }
@@ -237,7 +232,8 @@ bool GpuUpdater::can(const UpdaterConfig& config, at::Device device) {
   return device.is_cuda() && TwoViewsGpu::fits(config.augment.size, config.picture_size);
 }
 
-GpuUpdater::GpuUpdater(const UpdaterConfig& config) : state_(std::make_unique<State>(config)) {}
+GpuUpdater::GpuUpdater(const UpdaterConfig& config, std::shared_ptr<Objective> objective)
+    : state_(std::make_unique<State>(config, std::move(objective))) {}
 
 GpuUpdater::~GpuUpdater() = default;
 

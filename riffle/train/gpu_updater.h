@@ -20,7 +20,8 @@ class GpuUpdater : public Updater {
   // Whether device and configuration allow it.
   static bool can(const UpdaterConfig& config, at::Device device);
 
-  explicit GpuUpdater(const UpdaterConfig& config);
+  // `objective` is on the GPU.
+  GpuUpdater(const UpdaterConfig& config, std::shared_ptr<Objective> objective);
   ~GpuUpdater() override;
 
   at::Tensor update(const Pictures& pictures, std::int64_t step, double lr,

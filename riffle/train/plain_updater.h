@@ -10,7 +10,9 @@ namespace riffle {
 
 class PlainUpdater : public Updater {
  public:
-  PlainUpdater(const UpdaterConfig& config, at::Device device);
+  // `objective` is on the device.
+  PlainUpdater(const UpdaterConfig& config, std::shared_ptr<Objective> objective,
+               at::Device device);
 
   at::Tensor update(const Pictures& pictures, std::int64_t step, double lr,
                     double predictor_lr) override;

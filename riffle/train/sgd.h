@@ -7,17 +7,20 @@
 #include <string>
 #include <vector>
 
-#include "riffle/model/objective.h"
+#include <torch/nn/module.h>
+
 #include "riffle/tensors/named_tensors.h"
 #include "riffle/train/train_config.h"
 
 namespace riffle {
 
-// Updates the parameters of one objective, which may move to another device before the first step
-// or load_state(), not after. The objective must outlive it. Not thread-safe.
+// Updates the parameters of one module, which may move to another device before the first step or
+// load_state(), not after. Not thread-safe.
 class Sgd {
  public:
-  Sgd(Objective& objective, const TrainConfig& config);
+  // `predictor`: those parameters of `module` that have a learning rate of their own.
+  Sgd(const torch::nn::Module& module, const std::vector<torch::Tensor>& predictor,
+      const TrainConfig& config);
 
   // One update from the gradients that backward() left, at one learning rate for the predictor's
   // parameters and another for the rest. A parameter that does not require a gradient is left

@@ -65,6 +65,10 @@ class Updater {
 // Throws Error for an unknown device, or one that this build or machine lacks.
 at::Device open_device(const std::string& name);
 
-std::unique_ptr<Updater> make_updater(const UpdaterConfig& config);
+// Returns the fastest updater that the device has. `objective`: what it trains, which moves to the
+// device; default: what config.model names. Throws Error as open_device() does, and for a precision
+// that the device lacks.
+std::unique_ptr<Updater> make_updater(const UpdaterConfig& config,
+                                      std::shared_ptr<Objective> objective = nullptr);
 
 }  // namespace riffle
