@@ -14,6 +14,10 @@ namespace riffle {
 // shrinks with the view, as in SimCLR's recipe, bounds that: at 32 px it is 3.
 int blur_kernel_size(int side);
 
+// A tap with less than 2^-kTapBits of the middle one changes a sum of values in [0, 1] by less than
+// float's rounding, and is left out.
+inline constexpr int kTapBits = 26;
+
 struct BlurScratch {
   std::vector<float> weights;
   std::vector<const float*> taps;

@@ -6,6 +6,12 @@
 
 namespace riffle {
 
+// How much each channel counts in a pixel's gray: the weights of ITU-R 601 as torchvision rounds
+// them.
+inline constexpr float kGrayRed = 0.2989f;
+inline constexpr float kGrayGreen = 0.587f;
+inline constexpr float kGrayBlue = 0.114f;
+
 void adjust_brightness(float* planes, int pixels, float factor);
 // Away from, or towards, the mean gray of the whole picture.
 void adjust_contrast(float* planes, int pixels, float factor);

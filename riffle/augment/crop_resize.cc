@@ -24,7 +24,6 @@ Pixel load(const float* from) {
 void store(const Pixel& pixel, float* to) { std::memcpy(to, &pixel, sizeof pixel); }
 
 void row_to_float(const std::uint8_t* row, int width, float* pixels) {
-  constexpr float kScale = 1.0f / 255.0f;
   for (int x = 0; x < width; ++x) {
     PixelBytes bytes{};
     // Three bytes in one read of four; the picture's last pixel has no fourth.
@@ -33,7 +32,7 @@ void row_to_float(const std::uint8_t* row, int width, float* pixels) {
     } else {
       std::memcpy(&bytes, row + 3 * x, 3);
     }
-    store(__builtin_convertvector(bytes, Pixel) * kScale, pixels + 4 * x);
+    store(__builtin_convertvector(bytes, Pixel) * kByteScale, pixels + 4 * x);
   }
 }
 

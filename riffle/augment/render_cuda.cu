@@ -2,10 +2,11 @@
 #include <cuda_bf16.h>
 
 #include "riffle/augment/blur.h"
+#include "riffle/augment/color.h"
 #include "riffle/augment/imagenet_scale.h"
 #include "riffle/augment/render_cuda.h"
 
-namespace riffle::augment_cuda {
+namespace riffle::render_cuda {
 namespace {
 
 namespace cg = cooperative_groups;
@@ -13,10 +14,10 @@ namespace cg = cooperative_groups;
 // A view is made by a group of blocks, each of which holds a band of its rows in shared memory; a
 // small view needs but one. Blocks of a group read one another's bands.
 constexpr int kThreads = 1024;
-constexpr int kWarp = 32;
 constexpr int kWarps = kThreads / kWarp;
 constexpr int kMostBlocks = 8;
 constexpr int kMostRadius = 64;  // of the blur
+constexpr double kLn2 = 0.6931471805599453;
 
 struct Plan {
   int blocks;  // a view
@@ -79,7 +80,9 @@ struct Color {
   float r, g, b;
 };
 
-__device__ float gray_of(const Color& c) { return 0.2989f * c.r + 0.587f * c.g + 0.114f * c.b; }
+__device__ float gray_of(const Color& c) {
+  return kGrayRed * c.r + kGrayGreen * c.g + kGrayBlue * c.b;
+}
 __device__ float unit(float value) { return fmaxf(fminf(value, 1.0f), 0.0f); }
 
 __device__ Color scaled(const Color& c, float factor, float offset) {
@@ -186,11 +189,10 @@ __global__ void __launch_bounds__(kThreads) render_kernel(Job job, Plan sizes) {
   for (int i = threadIdx.x; i < rows; i += kThreads) {
     set_taps(plan.crop.height, size, top + i, taps_down, down_first + i, down + i * taps_down);
   }
-  // A tap with less than 2^-26 of the middle one changes nothing in float.
   int radius = 0;
   float bell_share = 0;
   if (plan.blur_sigma > 0) {
-    const double reach = sqrt(2.0 * 26 * 0.6931471805599453) * plan.blur_sigma;
+    const double reach = sqrt(2.0 * kTapBits * kLn2) * plan.blur_sigma;
     radius = min(sizes.radius, static_cast<int>(reach));
     for (int k = threadIdx.x; k <= radius; k += kThreads) {
       const double distance = k / static_cast<double>(plan.blur_sigma);
@@ -227,10 +229,9 @@ __global__ void __launch_bounds__(kThreads) render_kernel(Job job, Plan sizes) {
                         3;
       Color row{0, 0, 0};
       for (int kx = 0; kx < taps_across; ++kx) {
-        constexpr float kScale = 1.0f / 255.0f;
-        row.r += static_cast<float>(from[3 * kx]) * kScale * wx[kx];
-        row.g += static_cast<float>(from[3 * kx + 1]) * kScale * wx[kx];
-        row.b += static_cast<float>(from[3 * kx + 2]) * kScale * wx[kx];
+        row.r += static_cast<float>(from[3 * kx]) * kByteScale * wx[kx];
+        row.g += static_cast<float>(from[3 * kx + 1]) * kByteScale * wx[kx];
+        row.b += static_cast<float>(from[3 * kx + 2]) * kByteScale * wx[kx];
       }
       c.r += row.r * wy[ky];
       c.g += row.g * wy[ky];
@@ -345,7 +346,7 @@ __global__ void __launch_bounds__(kThreads) render_kernel(Job job, Plan sizes) {
   };
   if (job.layout == ViewLayout::folded) {
     const int cells = size / 2;
-    const int side = static_cast<int>(kFoldedBefore + kFoldedBehind) + cells;
+    const int side = static_cast<int>(kFoldedBefore + kFoldedAfter) + cells;
     auto* out = static_cast<uint4*>(job.out);
     for (int i = threadIdx.x; i < rows / 2 * cells; i += kThreads) {
       const int y = i / cells, x = i % cells;
@@ -418,4 +419,4 @@ cudaError_t render(const Job& job, cudaStream_t stream) {
   return cudaLaunchKernelEx(&launch, render_kernel, job, plan);
 }
 
-}  // namespace riffle::augment_cuda
+}  // namespace riffle::render_cuda

@@ -7,10 +7,9 @@
 
 #include "riffle/augment/view_layout.h"
 #include "riffle/augment/view_plan.h"
+#include "riffle/tensors/kernels_cuda.h"
 
-namespace riffle::augment_cuda {
-
-enum class Number : int { float32, bfloat16 };
+namespace riffle::render_cuda {
 
 struct Job {
   const std::uint8_t* pictures;  // [batch, height, width, 3]
@@ -32,4 +31,4 @@ bool fits(int size, int height, int width);
 // Every pointer is to the device. Returns what went wrong with the launch, if anything.
 cudaError_t render(const Job& job, cudaStream_t stream);
 
-}  // namespace riffle::augment_cuda
+}  // namespace riffle::render_cuda

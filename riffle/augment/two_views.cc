@@ -17,7 +17,7 @@ TwoViews::TwoViews(const AugmentConfig& config, std::uint64_t seed, ThreadPool& 
 
 at::Tensor TwoViews::operator()(const at::Tensor& pictures, std::span<const std::int64_t> slots,
                                 std::uint64_t step) const {
-  return make(pictures, slots, step, 2);
+  return make(pictures, slots, step, kViews);
 }
 
 at::Tensor TwoViews::one_view(const at::Tensor& pictures, std::span<const std::int64_t> slots,

@@ -12,6 +12,7 @@
 
 #include "riffle/augment/augment_config.h"
 #include "riffle/augment/view_layout.h"
+#include "riffle/augment/view_plan.h"
 #include "riffle/base/thread_pool.h"
 
 namespace riffle {
@@ -37,7 +38,7 @@ class TwoViewsGpu {
   // the first ones alone. `pictures` is [batch, picture_size, picture_size, 3] uint8 on the device.
   // The result is the same memory every time. Queues one kernel and can be recorded in a CUDA
   // graph.
-  at::Tensor render(const at::Tensor& pictures, std::int64_t views = 2);
+  at::Tensor render(const at::Tensor& pictures, std::int64_t views = kViews);
 
  private:
   struct State;

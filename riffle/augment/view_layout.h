@@ -21,7 +21,7 @@ enum class ViewLayout {
 constexpr std::int64_t kPaddedChannels = 8;
 constexpr std::int64_t kFoldedChannels = 16;
 constexpr std::int64_t kFoldedBefore = 2;
-constexpr std::int64_t kFoldedBehind = 1;
+constexpr std::int64_t kFoldedAfter = 1;
 
 inline std::vector<std::int64_t> view_shape(ViewLayout layout, std::int64_t n, std::int64_t size) {
   switch (layout) {
@@ -30,7 +30,7 @@ inline std::vector<std::int64_t> view_shape(ViewLayout layout, std::int64_t n, s
     case ViewLayout::padded:
       return {n, kPaddedChannels, size, size};
     case ViewLayout::folded: {
-      const std::int64_t cells = kFoldedBefore + size / 2 + kFoldedBehind;
+      const std::int64_t cells = kFoldedBefore + size / 2 + kFoldedAfter;
       return {n, kFoldedChannels, cells, cells};
     }
   }

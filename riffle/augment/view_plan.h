@@ -12,6 +12,9 @@
 
 namespace riffle {
 
+// Views that training makes of each picture.
+inline constexpr std::int64_t kViews = 2;
+
 // In pixels of the picture.
 struct CropBox {
   std::int32_t top = 0;

@@ -10,10 +10,8 @@
 namespace riffle {
 namespace {
 
-// A channel that varies less than this is constant but for rounding.
-constexpr double kLeastStd = 1e-6;
-// Descent ends when the gradient is so much smaller than at the start; accuracies have settled long
-// before.
+// Descent ends when the gradient is smaller by this factor than at the start; accuracies have
+// settled long before.
 constexpr double kTolerance = 1e-3;
 constexpr std::int64_t kMostSteps = 500;
 constexpr std::int64_t kHeldOut = 5;  // every fifth

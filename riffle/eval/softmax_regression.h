@@ -13,6 +13,9 @@
 
 namespace riffle {
 
+// A channel that varies less than this, on features of unit length, is constant but for rounding.
+inline constexpr double kLeastStd = 1e-6;
+
 struct SoftmaxRegression {
   at::Tensor weight;  // [classes, d] double, for the features as given
   at::Tensor bias;    // [classes]

@@ -10,9 +10,9 @@
 
 #include <cuda_runtime_api.h>
 
-namespace riffle::batch_norm_cuda {
+#include "riffle/tensors/kernels_cuda.h"
 
-enum class Number : int { float32, bfloat16 };
+namespace riffle::batch_norm_cuda {
 
 // Channels must be a multiple of this: 16 bytes are read at a time.
 constexpr int group_of(Number number) { return number == Number::float32 ? 4 : 8; }

@@ -8,6 +8,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "riffle/augment/view_plan.h"
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/model/encoder_weights.h"
@@ -19,8 +20,6 @@
 
 namespace riffle {
 namespace {
-
-constexpr std::int64_t kViews = 2;
 
 template <typename Method>
 std::shared_ptr<Objective> make(const ModelConfig& config, std::uint64_t seed) {

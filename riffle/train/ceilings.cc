@@ -9,6 +9,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "riffle/augment/view_plan.h"
 #include "riffle/model/objective.h"
 
 namespace riffle {
@@ -16,7 +17,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kViews = 2;
 constexpr std::string_view kFirstLayer = "encoder.conv1.weight";
 
 // The activations of a layer are passed over at least so often when norms and what goes with them

@@ -24,7 +24,7 @@ struct Rule {
 
 // By the first word that occurs in a name.
 constexpr Rule kRules[] = {
-    {"augment_cuda", "views"},
+    {"render_cuda", "views"},
     {"riffle::views", "views"},
     {"riffle::stream", "stream"},
     {"riffle::minred", "buffer"},

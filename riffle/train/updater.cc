@@ -9,7 +9,7 @@
 #include "riffle/base/text.h"
 #include "riffle/train/plain_updater.h"
 #if RIFFLE_CUDA
-#include "riffle/train/gpu_updater.h"
+#include "riffle/train/updater_gpu.h"
 #endif
 
 namespace riffle {
@@ -32,8 +32,8 @@ std::unique_ptr<Updater> make_updater(const UpdaterConfig& config,
   if (!objective) objective = make_objective(config.model, config.seed);
   objective->to(device);
 #if RIFFLE_CUDA
-  if (GpuUpdater::can(config, device)) {
-    return std::make_unique<GpuUpdater>(config, std::move(objective));
+  if (UpdaterGpu::can(config, device)) {
+    return std::make_unique<UpdaterGpu>(config, std::move(objective));
   }
 #endif
   return std::make_unique<PlainUpdater>(config, std::move(objective), device);

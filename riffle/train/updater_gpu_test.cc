@@ -1,4 +1,4 @@
-#include "riffle/train/gpu_updater.h"
+#include "riffle/train/updater_gpu.h"
 
 #include <algorithm>
 #include <cmath>
@@ -58,7 +58,7 @@ TEST_F(UpdaterOnGpu, Float32FollowsTheCpuOverFiftyUpdates) {
   for (const Stem stem : {Stem::small, Stem::standard}) {
     const UpdaterConfig config = small_config(stem, Precision::float32);
     PlainUpdater cpu(config, objective_on(torch::kCPU, config), torch::kCPU);
-    GpuUpdater gpu(config, objective_on(torch::kCUDA, config));
+    UpdaterGpu gpu(config, objective_on(torch::kCUDA, config));
     const Pictures pictures = made_pictures(config);
     for (std::int64_t step = 0; step < 50; ++step) {
       const double lr = 0.0002;
@@ -82,8 +82,8 @@ TEST_F(UpdaterOnGpu, Bfloat16StaysCloseToFloat32) {
   for (const Stem stem : {Stem::small, Stem::standard, Stem::stride2}) {
     const UpdaterConfig float32 = small_config(stem, Precision::float32);
     const UpdaterConfig bfloat16 = small_config(stem, Precision::bfloat16);
-    GpuUpdater exact(float32, objective_on(torch::kCUDA, float32));
-    GpuUpdater rounded(bfloat16, objective_on(torch::kCUDA, bfloat16));
+    UpdaterGpu exact(float32, objective_on(torch::kCUDA, float32));
+    UpdaterGpu rounded(bfloat16, objective_on(torch::kCUDA, bfloat16));
     const Pictures pictures = made_pictures(float32);
     double difference = 0;
     for (std::int64_t step = 0; step < 50; ++step) {
@@ -101,7 +101,7 @@ TEST_F(UpdaterOnGpu, Bfloat16StaysCloseToFloat32) {
 TEST_F(UpdaterOnGpu, FeaturesOnArrivalAreThoseOfTheCpu) {
   const UpdaterConfig config = small_config(Stem::small, Precision::float32);
   PlainUpdater cpu(config, objective_on(torch::kCPU, config), torch::kCPU);
-  GpuUpdater gpu(config, objective_on(torch::kCUDA, config));
+  UpdaterGpu gpu(config, objective_on(torch::kCUDA, config));
   const Pictures pictures = made_pictures(config);
   const Pictures on_device{pictures.tensor.cuda(), pictures.indices};
   const auto expected = cpu.arrival_features(pictures);
@@ -114,7 +114,7 @@ TEST_F(UpdaterOnGpu, AGrowingNetworkIsRecordedAnewAndFollowsTheCpu) {
   config.model.arch = Arch::resnet18;
   config.model.grow_every = 4;
   PlainUpdater cpu(config, objective_on(torch::kCPU, config), torch::kCPU);
-  GpuUpdater gpu(config, objective_on(torch::kCUDA, config));
+  UpdaterGpu gpu(config, objective_on(torch::kCUDA, config));
   const Pictures pictures = made_pictures(config);
   for (std::int64_t step = 0; step < 20; ++step) {
     const double lr = 0.0002;
@@ -132,12 +132,12 @@ TEST_F(UpdaterOnGpu, AGrowingNetworkIsRecordedAnewAndFollowsTheCpu) {
 TEST_F(UpdaterOnGpu, GoesOnFromGivenWeightsAndMomenta) {
   const UpdaterConfig config = small_config(Stem::small, Precision::float32);
   const Pictures pictures = made_pictures(config);
-  GpuUpdater first(config, objective_on(torch::kCUDA, config));
+  UpdaterGpu first(config, objective_on(torch::kCUDA, config));
   for (std::int64_t step = 0; step < 5; ++step) first.update(pictures, step, 0.02, 0.02);
-  GpuUpdater second(config, objective_on(torch::kCUDA, config));
+  UpdaterGpu second(config, objective_on(torch::kCUDA, config));
   load_state(second.objective(), save_state(first.objective()));
   second.load_momenta(first.momenta());
-  const auto loss = [&pictures](GpuUpdater& updater, std::int64_t step) {
+  const auto loss = [&pictures](UpdaterGpu& updater, std::int64_t step) {
     updater.update(pictures, step, 0.02, 0.02);
     return updater.outcome().loss;
   };
@@ -149,8 +149,8 @@ TEST_F(UpdaterOnGpu, QueuedUpdatesAreThoseMadeOneByOne) {
   const UpdaterConfig config = small_config(Stem::small, Precision::bfloat16);
   const Pictures pictures = made_pictures(config);
   const Pictures on_device{pictures.tensor.cuda(), pictures.indices};
-  GpuUpdater queued(config, objective_on(torch::kCUDA, config));
-  GpuUpdater single(config, objective_on(torch::kCUDA, config));
+  UpdaterGpu queued(config, objective_on(torch::kCUDA, config));
+  UpdaterGpu single(config, objective_on(torch::kCUDA, config));
   for (std::int64_t step = 0; step < 20; ++step) {
     queued.update(step % 3 == 0 ? pictures : on_device, step, 0.02, 0.02);
     single.update(pictures, step, 0.02, 0.02);
@@ -163,7 +163,7 @@ TEST_F(UpdaterOnGpu, QueuedUpdatesAreThoseMadeOneByOne) {
 TEST_F(UpdaterOnGpu, TheFirstLossThatIsNotFiniteIsToldEvenLater) {
   const UpdaterConfig config = small_config(Stem::small, Precision::bfloat16);
   const Pictures pictures = made_pictures(config);
-  GpuUpdater updater(config, objective_on(torch::kCUDA, config));
+  UpdaterGpu updater(config, objective_on(torch::kCUDA, config));
   for (std::int64_t step = 0; step < 6; ++step) {
     const double lr = step == 1 ? std::nan("") : 0.02;  // shows in the update after it
     updater.update(pictures, step, lr, lr);

@@ -1,4 +1,4 @@
-#include "riffle/train/gpu_updater.h"
+#include "riffle/train/updater_gpu.h"
 
 #include <algorithm>
 #include <array>
@@ -84,7 +84,7 @@ struct Turn {
 
 }  // namespace
 
-struct GpuUpdater::State {
+struct UpdaterGpu::State {
   State(const UpdaterConfig& updater_config, std::shared_ptr<Objective> given_objective)
       : config(updater_config),
         pool(static_cast<int>(config.train.threads)),
@@ -136,7 +136,7 @@ struct GpuUpdater::State {
 };
 
 // Brings the pictures of a batch to where the graph reads them.
-void GpuUpdater::State::bring(Turn& turn, const Pictures& given) {
+void UpdaterGpu::State::bring(Turn& turn, const Pictures& given) {
   if (given.tensor.is_cuda()) {
     std::copy(given.indices.begin(), given.indices.end(),
               turn.rows.mutable_data_ptr<std::int64_t>());
@@ -165,7 +165,7 @@ void GpuUpdater::State::bring(Turn& turn, const Pictures& given) {
 }
 
 // Sees an update to its end; from then on the turn's memory is free.
-void GpuUpdater::State::finish(Turn& turn) {
+void UpdaterGpu::State::finish(Turn& turn) {
   if (turn.step < 0) return;
   turn.done.synchronize();
   const auto* report_values = turn.report.const_data_ptr<float>();
@@ -175,7 +175,7 @@ void GpuUpdater::State::finish(Turn& turn) {
 }
 
 // One update from what is on the device; queues work and waits for nothing.
-void GpuUpdater::State::update_once() {
+void UpdaterGpu::State::update_once() {
   const ObjectiveOutput output = objective->forward(views->render(pictures));
   output.loss.backward();
   optimizer.step(rates[0], rates[1]);
@@ -184,11 +184,11 @@ void GpuUpdater::State::update_once() {
   report = torch::stack({output.loss.detach(), output.std});
 }
 
-void GpuUpdater::State::arrival_once() {
+void UpdaterGpu::State::arrival_once() {
   arrival_features = objective->features(arrival_views->render(pictures, /*views=*/1));
 }
 
-void GpuUpdater::State::record_update() {
+void UpdaterGpu::State::record_update() {
   if (type_of(config) == torch::kFloat32) at::globalContext().setAllowTF32CuDNN(false);
   // Trial runs must leave no trace in the network.
   std::vector<torch::Tensor> state = objective->parameters();
@@ -209,14 +209,14 @@ void GpuUpdater::State::record_update() {
   record(update_recording, nullptr, [this] { update_once(); });
 }
 
-void GpuUpdater::State::record_arrival() {
+void UpdaterGpu::State::record_arrival() {
   try_out([this] { arrival_once(); });
   arrival_features.reset();
   record(arrival_recording, &update_recording, [this] { arrival_once(); });
 }
 
 // They are made anew when next needed.
-void GpuUpdater::State::drop_recordings() {
+void UpdaterGpu::State::drop_recordings() {
   c10::cuda::device_synchronize();
   features.reset();
   report.reset();
@@ -228,16 +228,16 @@ void GpuUpdater::State::drop_recordings() {
   }
 }
 
-bool GpuUpdater::can(const UpdaterConfig& config, at::Device device) {
+bool UpdaterGpu::can(const UpdaterConfig& config, at::Device device) {
   return device.is_cuda() && TwoViewsGpu::fits(config.augment.size, config.picture_size);
 }
 
-GpuUpdater::GpuUpdater(const UpdaterConfig& config, std::shared_ptr<Objective> objective)
+UpdaterGpu::UpdaterGpu(const UpdaterConfig& config, std::shared_ptr<Objective> objective)
     : state_(std::make_unique<State>(config, std::move(objective))) {}
 
-GpuUpdater::~GpuUpdater() = default;
+UpdaterGpu::~UpdaterGpu() = default;
 
-at::Tensor GpuUpdater::update(const Pictures& pictures, std::int64_t step, double lr,
+at::Tensor UpdaterGpu::update(const Pictures& pictures, std::int64_t step, double lr,
                               double predictor_lr) {
   State& s = *state_;
   Turn& turn = s.turns[static_cast<std::size_t>(step % 2)];
@@ -259,7 +259,7 @@ at::Tensor GpuUpdater::update(const Pictures& pictures, std::int64_t step, doubl
   return s.features;
 }
 
-Updater::Outcome GpuUpdater::outcome() {
+Updater::Outcome UpdaterGpu::outcome() {
   State& s = *state_;
   // In the order in which they were begun.
   for (Turn& turn : s.turns) {
@@ -269,7 +269,7 @@ Updater::Outcome GpuUpdater::outcome() {
   return s.outcome;
 }
 
-at::Tensor GpuUpdater::arrival_features(const Pictures& pictures) {
+at::Tensor UpdaterGpu::arrival_features(const Pictures& pictures) {
   State& s = *state_;
   if (!s.arrival_views) {
     s.arrival_views = make_views(s.config, no_augmentation(s.config.augment.size), s.pool);
@@ -283,9 +283,9 @@ at::Tensor GpuUpdater::arrival_features(const Pictures& pictures) {
   return s.arrival_features;
 }
 
-Objective& GpuUpdater::objective() { return *state_->objective; }
-NamedTensors GpuUpdater::momenta() { return state_->optimizer.state(); }
-void GpuUpdater::load_momenta(const NamedTensors& momenta) {
+Objective& UpdaterGpu::objective() { return *state_->objective; }
+NamedTensors UpdaterGpu::momenta() { return state_->optimizer.state(); }
+void UpdaterGpu::load_momenta(const NamedTensors& momenta) {
   state_->optimizer.load_state(momenta);
 }
 

@@ -15,14 +15,14 @@
 
 namespace riffle {
 
-class GpuUpdater : public Updater {
+class UpdaterGpu : public Updater {
  public:
   // Whether device and configuration allow it.
   static bool can(const UpdaterConfig& config, at::Device device);
 
   // `objective` is on the GPU.
-  GpuUpdater(const UpdaterConfig& config, std::shared_ptr<Objective> objective);
-  ~GpuUpdater() override;
+  UpdaterGpu(const UpdaterConfig& config, std::shared_ptr<Objective> objective);
+  ~UpdaterGpu() override;
 
   at::Tensor update(const Pictures& pictures, std::int64_t step, double lr,
                     double predictor_lr) override;
