@@ -10,7 +10,7 @@ namespace riffle {
 namespace {
 
 // The kernel with `half` taps on either side of the middle one, less the ends that do not matter.
-// Gives what is left on a side.
+// Returns how many taps are left on a side.
 int set_kernel(int half, float sigma, std::vector<float>& weights) {
   const auto bell = [sigma](int k) {
     const double distance = k / static_cast<double>(sigma);

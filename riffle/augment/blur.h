@@ -6,7 +6,7 @@
 
 namespace riffle {
 
-// The kernel for a view of this side: about a tenth of it, odd, at least 3.
+// Returns the kernel size for a view of this side: about a tenth of it, odd, at least 3.
 //
 // SimSiam blurs with Pillow, whose filter has no kernel size; at its 224 px ours is 23, which holds
 // more than 5 sigma of its strongest blur on either side, so that nothing of the Gaussian is lost.
@@ -25,8 +25,8 @@ struct BlurScratch {
   std::vector<float> plane;  // after the horizontal pass
 };
 
-// In place on three planes of height x width. Both sides must be above kernel_size / 2, sigma above
-// 0.
+// Blurs three planes of height x width in place. Requires both sides above kernel_size / 2 and
+// sigma above 0.
 void gaussian_blur(float* planes, int height, int width, int kernel_size, float sigma,
                    BlurScratch& scratch);
 

@@ -11,7 +11,7 @@
 namespace riffle {
 namespace {
 
-// A pixel as one vector: red, green, blue and a fourth lane that nobody reads.
+// A pixel as one vector: red, green, blue and a fourth lane that is not used.
 using Pixel = float __attribute__((vector_size(16)));
 using PixelBytes = std::uint8_t __attribute__((vector_size(4)));
 
@@ -36,7 +36,7 @@ void row_to_float(const std::uint8_t* row, int width, float* pixels) {
   }
 }
 
-// kTaps 0: as many as the axis has.
+// kTaps 0: axis.taps.
 template <int kTaps>
 void resize_row(const float* pixels, const ResizeAxis& axis, bool flip, int width, float* wide) {
   const int taps = kTaps > 0 ? kTaps : axis.taps;

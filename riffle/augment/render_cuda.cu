@@ -12,7 +12,7 @@ namespace {
 namespace cg = cooperative_groups;
 
 // A view is made by a group of blocks, each of which holds a band of its rows in shared memory; a
-// small view needs but one. Blocks of a group read one another's bands.
+// small view needs only one. Blocks of a group read one another's bands.
 constexpr int kThreads = 1024;
 constexpr int kWarps = kThreads / kWarp;
 constexpr int kMostBlocks = 8;
@@ -36,7 +36,7 @@ int taps_for(int in, int out) {
   return taps < in ? taps : in;
 }
 
-// taps_for() grows with the crop, so that of the whole picture is the largest.
+// taps_for() grows with the crop, so it is largest for the whole picture.
 Plan plan_for(int size, int height, int width, int blocks) {
   Plan plan;
   plan.blocks = blocks;
@@ -283,7 +283,7 @@ __global__ void __launch_bounds__(kThreads) render_kernel(Job job, Plan sizes) {
   __syncthreads();
 
   if (radius > 0) {
-    // bell[0] and the number behind it are 0, so that neighbours can share what they read.
+    // bell[0] and the number after the last tap are 0, so that neighbours can share what they read.
     float* buffer = row_buffers + (threadIdx.x / kWarp) * (size + 2 * sizes.radius + 4);
     const int lane = threadIdx.x % kWarp;
     for (int line = threadIdx.x / kWarp; line < 3 * rows; line += kWarps) {
@@ -376,17 +376,17 @@ __global__ void __launch_bounds__(kThreads) render_kernel(Job job, Plan sizes) {
       }
     }
   }
-  // Nobody leaves while others may still read its band.
+  // A block must not end while others may still read its band.
   if (radius > 0) group.sync();
 }
 
-// The fewest blocks whose bands fit; 0: none.
+// Returns the fewest blocks whose bands fit; 0 if none do.
 int blocks_for(int size, int height, int width) {
   int device = 0, shared = 0, major = 0;
   if (cudaGetDevice(&device) != cudaSuccess) return 0;
   cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-  constexpr int kStatic = 1024;  // what the kernel has besides
+  constexpr int kStatic = 1024;  // static shared memory of the kernel
   for (int blocks = 1; blocks <= (major >= 9 ? kMostBlocks : 1); blocks *= 2) {
     const Plan plan = plan_for(size, height, width, blocks);
     if (plan.radius <= kMostRadius && plan.bytes + kStatic <= static_cast<std::size_t>(shared)) {

@@ -33,8 +33,10 @@ struct TwoViewsGpu::State {
   int picture_size;
   ViewLayout layout;
   at::Tensor views;
-  at::Tensor plans;                   // on the device
-  std::array<PlanBuffer, 3> buffers;  // by turns: two may still be waiting to be copied
+  // On the device.
+  at::Tensor plans;
+  // Used in turn: two may still be waiting to be copied.
+  std::array<PlanBuffer, 3> buffers;
   std::size_t next = 0;
 };
 

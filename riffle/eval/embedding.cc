@@ -118,7 +118,7 @@ LabelledPictures collect(Stream& stream, std::int64_t max_samples, int size) {
     require_label(*sample);
     sample->picture = fit_square(std::move(sample->picture), size);
     if (collected.labels.size() >= most) {
-      throw Error(cat("the probe's stream goes on after ", most, " pictures of ", size,
+      throw Error(cat("the probe's stream continues after ", most, " pictures of ", size,
                       " px, which fill half of the memory; give a smaller number of samples"));
     }
     bytes->insert(bytes->end(), sample->picture.rgb.begin(), sample->picture.rgb.end());

@@ -67,7 +67,7 @@ TEST_F(FeatureFileTest, ASampleCountEndsTheStreamEarly) {
   EXPECT_EQ(rows, 11);
 }
 
-TEST_F(FeatureFileTest, NpyHasItsShapeInFrontAndRawFloatsBehind) {
+TEST_F(FeatureFileTest, NpyHasItsShapeFirstAndThenRawFloats) {
   const fs::path path = folder_ / "f.npy";
   FeatureFile file(path, 3);
   Sample sample;

@@ -21,7 +21,7 @@ struct Point {
 };
 
 // Rows in the new basis are (rows - mean) times `basis`; there the covariance is l / (l + penalty)
-// in each direction, l being that of the standardised features, and the squared length of
+// in each direction, l being the covariance of the standardised features, and the squared length of
 // standardised weights is a sum of squares with `length`.
 struct Basis {
   at::Tensor mean, basis, length;

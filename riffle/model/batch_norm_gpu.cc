@@ -66,7 +66,7 @@ torch::Tensor applied(const gpu::Shape& shape, const torch::Tensor& x,
   return y;
 }
 
-// Each view's statistics; the running ones follow them.
+// Returns each view's statistics; the running ones follow them.
 torch::Tensor batch_statistics(const BatchNormTensors& norm, const torch::Tensor& x,
                                const gpu::Shape& shape) {
   const torch::Tensor partial = partial_sums(x, shape);
@@ -90,7 +90,7 @@ torch::Tensor running_scale_and_shift(const BatchNormTensors& norm) {
 
 class BatchNormGpu : public torch::autograd::Function<BatchNormGpu> {
  public:
-  // Gives the result twice, see Fork.
+  // Returns the result twice, see Fork.
   static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context,
                                                 const torch::Tensor& x,
                                                 const std::optional<torch::Tensor>& weight,

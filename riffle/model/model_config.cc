@@ -29,8 +29,8 @@ void ModelConfig::describe(Fields& fields) {
       "model.residual_gamma", residual_gamma,
       "initial scale of the last norm of a residual block; 0: the block begins as the identity");
   fields.add("model.grow_every", grow_every,
-             "the encoder begins with one block a stage and gains one every so many updates, last "
-             "stage first, until it is the whole of model.arch; 0: it is from the start");
+             "the encoder begins with one block a stage and gains one every N updates, last stage "
+             "first, until it is the whole of model.arch; 0: it is from the start");
   fields.add("model.projector_hidden", projector_hidden,
              "hidden width of the projector; 0: the encoder's output width");
   fields.add("model.projector_out", projector_out, "width of the tracked features");

@@ -104,7 +104,7 @@ class Bottleneck : public ResidualBlock {
   std::shared_ptr<Shortcut> shortcut_;
 };
 
-// Only gives the blocks of one stage their common prefix.
+// Only there for the prefix that the names of a stage's blocks share.
 class Stage : public torch::nn::Module {};
 
 struct Layout {

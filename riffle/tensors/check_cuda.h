@@ -1,4 +1,4 @@
-// For those who call kernels, in builds with CUDA.
+// Checks calls of CUDA; only in builds with CUDA.
 #pragma once
 
 #include <string_view>

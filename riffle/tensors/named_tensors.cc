@@ -107,7 +107,7 @@ void copy_named(const NamedTensors& from, const NamedTensors& to, const std::str
   std::map<std::string, at::Tensor> given;
   for (const auto& [name, tensor] : from) {
     if (!given.emplace(name, tensor).second)
-      throw Error(cat("weights: '", name, "' is there twice"));
+      throw Error(cat("weights: '", name, "' appears twice"));
   }
   for (const auto& [name, tensor] : to) {
     const auto found = given.find(name);

@@ -17,21 +17,24 @@ namespace riffle {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
+// Returns the tensor of that name.
 const at::Tensor& find_tensor(const NamedTensors& state, std::string_view name);
 
-// Integers as a one-dimensional int64 tensor on the CPU.
+// Returns integers as a one-dimensional int64 tensor on the CPU.
 at::Tensor integers_tensor(std::span<const std::int64_t> values);
-// `count`: how many there must be; -1 for any number.
+// Returns them again. `count`: how many there must be; -1 for any number.
 std::vector<std::int64_t> find_integers(const NamedTensors& state, std::string_view name,
                                         std::int64_t count = -1);
 
-// Texts as two tensors on the CPU, NAME.bytes and NAME.lengths.
+// Adds texts as two tensors on the CPU, NAME.bytes and NAME.lengths.
 void add_texts(NamedTensors& state, const std::string& name, std::span<const std::string> texts);
+// Returns them again. Requires `count` of them.
 std::vector<std::string> find_texts(const NamedTensors& state, const std::string& name,
                                     std::int64_t count);
 
-// A part's state inside the state of the whole: every name gets, or loses, `prefix`.
+// Adds the state of a part to the state of the whole, its names after `prefix`.
 void add_part(NamedTensors& state, const std::string& prefix, const NamedTensors& part);
+// Returns the state of the part whose names begin with `prefix`, without it.
 NamedTensors find_part(const NamedTensors& state, std::string_view prefix);
 
 // Returns detached copies on the CPU, which later changes of the originals do not reach.

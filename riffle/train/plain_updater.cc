@@ -8,7 +8,7 @@
 namespace riffle {
 namespace {
 
-// The same pictures where the views are made: in host memory.
+// Returns the same pictures in host memory, where views are made.
 Pictures in_host_memory(const Pictures& pictures) {
   if (pictures.tensor.is_cpu()) return pictures;
   const auto rows = torch::tensor(at::ArrayRef<std::int64_t>(pictures.indices), torch::kInt64);

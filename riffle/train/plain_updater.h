@@ -1,4 +1,5 @@
-// Updates by LibTorch's operations, one after the other, on any device; views are made on the CPU.
+// Makes updates by LibTorch's operations, one after the other, on any device, with views from the
+// CPU.
 #pragma once
 
 #include "riffle/augment/two_views.h"

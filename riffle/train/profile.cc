@@ -62,7 +62,7 @@ struct Event {
   std::uint64_t thread, begin, end;
 };
 
-// Time of each event without that of the events inside it.
+// Returns the time of each event without the events inside it.
 std::vector<std::uint64_t> own_times(std::vector<Event>& events) {
   std::ranges::sort(events, [](const Event& a, const Event& b) {
     if (a.thread != b.thread) return a.thread < b.thread;

@@ -22,15 +22,15 @@ class Sgd {
   Sgd(const torch::nn::Module& module, const std::vector<torch::Tensor>& predictor,
       const TrainConfig& config);
 
-  // One update from the gradients that backward() left, at one learning rate for the predictor's
-  // parameters and another for the rest. A parameter that does not require a gradient is left
-  // alone, and so is its momentum. Drops the gradients, so that the next backward() need not
-  // add to them.
+  // Makes one update from the gradients that backward() left, at one learning rate for the
+  // predictor's parameters and another for the rest. A parameter that does not require a gradient
+  // is left alone, and so is its momentum. Drops the gradients, so that the next backward() need
+  // not add to them.
   void step(double lr, double predictor_lr);
   // The same with the rates in tensors of one float on the device, as a CUDA graph needs them.
   void step(const torch::Tensor& lr, const torch::Tensor& predictor_lr);
 
-  // The momentum of each parameter, by the parameter's name. state() copies to the CPU;
+  // Returns the momentum of each parameter, by the parameter's name, as copies on the CPU.
   // load_state() throws Error for names or shapes that are not the parameters'.
   NamedTensors state();
   void load_state(const NamedTensors& state);
@@ -39,7 +39,7 @@ class Sgd {
   struct Group {
     std::vector<std::string> names;
     std::vector<torch::Tensor> parameters;
-    std::vector<torch::Tensor> momenta;  // made when first needed
+    std::vector<torch::Tensor> momenta;  // allocated when first needed
   };
   template <typename Rate>
   void update(Group& group, const Rate& lr);

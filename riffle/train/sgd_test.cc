@@ -129,7 +129,7 @@ TEST(Sgd, AGradientInAnotherLayoutIsRead) {
   expect_equal(save_state(ours), save_state(theirs));
 }
 
-TEST(Sgd, GoesOnFromItsSavedStateAsIfNothingHadHappened) {
+TEST(Sgd, ContinuesExactlyFromItsSavedState) {
   Toy whole(1);
   Sgd straight(whole, whole.predictor_parameters(), TrainConfig());
   train(whole, straight, 5, 0.05, 0.02);

@@ -18,8 +18,8 @@
 namespace riffle {
 namespace {
 
-constexpr double kRate =
-    1e-3;  // small: the work is the same at any rate, and the loss stays finite
+// Small: the work is the same at any rate, and the loss stays finite.
+constexpr double kRate = 1e-3;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -56,8 +56,8 @@ void try_out(const std::function<void()>& work) {
   c10::cuda::device_synchronize();
 }
 
-// `before`: an earlier recording, whose memory may serve here too: what one leaves is used up
-// before the other runs again.
+// `before`: an earlier recording, whose memory may serve here too: what one leaves is used before
+// the other runs again.
 void record(Recording& recording, Recording* before, const std::function<void()>& work) {
   c10::cuda::CUDACachingAllocator::emptyCache();
   {
@@ -72,14 +72,15 @@ void record(Recording& recording, Recording* before, const std::function<void()>
   recording.done = true;
 }
 
-// What the host gives to an update and gets from it, in memory that the device copies from and to.
+// What the host passes to an update and gets from it, in memory that the device copies from and to.
 struct Turn {
   torch::Tensor rows;
-  torch::Tensor staging;  // pictures from host memory; made when first needed
+  torch::Tensor staging;  // pictures from host memory; allocated when first needed
   torch::Tensor rates;
   torch::Tensor report;
   c10::Event done{c10::kCUDA};
-  std::int64_t step = -1;  // of the update begun and not yet seen to its end; -1: none
+  // Of the update begun and not yet finished; -1: none.
+  std::int64_t step = -1;
 };
 
 }  // namespace
@@ -108,7 +109,7 @@ struct UpdaterGpu::State {
   std::shared_ptr<Objective> objective;
   Sgd optimizer;
   std::unique_ptr<TwoViewsGpu> views;
-  std::unique_ptr<TwoViewsGpu> arrival_views;  // made when first needed
+  std::unique_ptr<TwoViewsGpu> arrival_views;  // constructed when first needed
 
   Recording update_recording;
   torch::Tensor pictures;  // what it reads
@@ -124,7 +125,7 @@ struct UpdaterGpu::State {
   Turn arrival;
   Turn* last = nullptr;
   Outcome outcome;
-  bool lost = false;  // the outcome is that of an update whose loss was not finite
+  bool lost = false;  // `outcome` is of an update whose loss was not finite
 
   void bring(Turn& turn, const Pictures& given);
   void finish(Turn& turn);
@@ -164,7 +165,7 @@ void UpdaterGpu::State::bring(Turn& turn, const Pictures& given) {
   pictures.copy_(turn.staging, /*non_blocking=*/true);
 }
 
-// Sees an update to its end; from then on the turn's memory is free.
+// Waits for the end of an update; from then on the turn's memory is free.
 void UpdaterGpu::State::finish(Turn& turn) {
   if (turn.step < 0) return;
   turn.done.synchronize();
@@ -190,7 +191,7 @@ void UpdaterGpu::State::arrival_once() {
 
 void UpdaterGpu::State::record_update() {
   if (type_of(config) == torch::kFloat32) at::globalContext().setAllowTF32CuDNN(false);
-  // Trial runs must leave no trace in the network.
+  // Trial runs must not change the network.
   std::vector<torch::Tensor> state = objective->parameters();
   for (const torch::Tensor& buffer : objective->buffers()) state.push_back(buffer);
   const NamedTensors momenta = optimizer.state();
@@ -215,7 +216,7 @@ void UpdaterGpu::State::record_arrival() {
   record(arrival_recording, &update_recording, [this] { arrival_once(); });
 }
 
-// They are made anew when next needed.
+// They are recorded again when next needed.
 void UpdaterGpu::State::drop_recordings() {
   c10::cuda::device_synchronize();
   features.reset();

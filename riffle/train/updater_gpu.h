@@ -1,12 +1,12 @@
-// Updates on a GPU, in builds with CUDA, as one recorded graph: views, forward, backward and SGD
-// are launched in one go, with nothing to allocate and nothing for the host to decide in between.
-// So are the features of samples that arrive.
+// Makes updates on a GPU, in builds with CUDA, as one recorded graph: views, forward, backward and
+// SGD are launched together, with nothing to allocate and nothing for the host to decide in
+// between. So are the features of samples that arrive.
 //
-// The first update records the graph, which takes some seconds: the fastest algorithm of every
-// convolution is looked for. So does the first one of a network that has grown. The pictures, what
-// chance decides and the learning rates are data on the device. While the GPU works on one update
-// the host prepares and queues the next, so that the GPU never waits; it waits itself when it is
-// two ahead.
+// The first update records the graph, and so does the first one after the network has grown. That
+// takes a few seconds, for the fastest algorithm of every convolution is searched. The pictures,
+// the random decisions and the learning rates are data on the device. While the GPU works on one
+// update the host prepares and queues the next, so that the GPU never waits; the host waits when it
+// is two updates ahead.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace riffle {
 
 class UpdaterGpu : public Updater {
  public:
-  // Whether device and configuration allow it.
+  // Returns whether device and configuration allow it.
   static bool can(const UpdaterConfig& config, at::Device device);
 
   // `objective` is on the GPU.

@@ -42,7 +42,7 @@ std::shared_ptr<Objective> objective_on(at::Device device, const UpdaterConfig& 
   return objective;
 }
 
-Pictures made_pictures(const UpdaterConfig& config) {
+Pictures striped_pictures(const UpdaterConfig& config) {
   const std::int64_t count = 2 * config.train.batch, side = config.picture_size;
   Pictures pictures{torch::empty({count, side, side, 3}, torch::kByte), {}};
   Random random(9, Purpose("test"), 0);
@@ -59,7 +59,7 @@ TEST_F(UpdaterOnGpu, Float32FollowsTheCpuOverFiftyUpdates) {
     const UpdaterConfig config = small_config(stem, Precision::float32);
     PlainUpdater cpu(config, objective_on(torch::kCPU, config), torch::kCPU);
     UpdaterGpu gpu(config, objective_on(torch::kCUDA, config));
-    const Pictures pictures = made_pictures(config);
+    const Pictures pictures = striped_pictures(config);
     for (std::int64_t step = 0; step < 50; ++step) {
       const double lr = 0.0002;
       const auto cpu_features = cpu.update(pictures, step, lr, lr);
@@ -84,7 +84,7 @@ TEST_F(UpdaterOnGpu, Bfloat16StaysCloseToFloat32) {
     const UpdaterConfig bfloat16 = small_config(stem, Precision::bfloat16);
     UpdaterGpu exact(float32, objective_on(torch::kCUDA, float32));
     UpdaterGpu rounded(bfloat16, objective_on(torch::kCUDA, bfloat16));
-    const Pictures pictures = made_pictures(float32);
+    const Pictures pictures = striped_pictures(float32);
     double difference = 0;
     for (std::int64_t step = 0; step < 50; ++step) {
       exact.update(pictures, step, 0.02, 0.02);
@@ -102,25 +102,25 @@ TEST_F(UpdaterOnGpu, FeaturesOnArrivalAreThoseOfTheCpu) {
   const UpdaterConfig config = small_config(Stem::small, Precision::float32);
   PlainUpdater cpu(config, objective_on(torch::kCPU, config), torch::kCPU);
   UpdaterGpu gpu(config, objective_on(torch::kCUDA, config));
-  const Pictures pictures = made_pictures(config);
+  const Pictures pictures = striped_pictures(config);
   const Pictures on_device{pictures.tensor.cuda(), pictures.indices};
   const auto expected = cpu.arrival_features(pictures);
   EXPECT_LT((gpu.arrival_features(pictures).cpu() - expected).abs().max().item<double>(), 1e-3);
   EXPECT_LT((gpu.arrival_features(on_device).cpu() - expected).abs().max().item<double>(), 1e-3);
 }
 
-TEST_F(UpdaterOnGpu, AGrowingNetworkIsRecordedAnewAndFollowsTheCpu) {
+TEST_F(UpdaterOnGpu, AGrowingNetworkIsRecordedAgainAndFollowsTheCpu) {
   UpdaterConfig config = small_config(Stem::small, Precision::float32);
   config.model.arch = Arch::resnet18;
   config.model.grow_every = 4;
   PlainUpdater cpu(config, objective_on(torch::kCPU, config), torch::kCPU);
   UpdaterGpu gpu(config, objective_on(torch::kCUDA, config));
-  const Pictures pictures = made_pictures(config);
+  const Pictures pictures = striped_pictures(config);
   for (std::int64_t step = 0; step < 20; ++step) {
     const double lr = 0.0002;
     cpu.update(pictures, step, lr, lr);
     gpu.update(pictures, step, lr, lr);
-    if (step % 3 == 1) {  // others are queued one behind the other
+    if (step % 3 == 1) {  // others are queued one after the other
       ASSERT_NEAR(cpu.outcome().loss, gpu.outcome().loss, 1e-3) << "update " << step;
       const auto expected = cpu.arrival_features(pictures);
       const auto found = gpu.arrival_features(pictures).cpu();
@@ -129,9 +129,9 @@ TEST_F(UpdaterOnGpu, AGrowingNetworkIsRecordedAnewAndFollowsTheCpu) {
   }
 }
 
-TEST_F(UpdaterOnGpu, GoesOnFromGivenWeightsAndMomenta) {
+TEST_F(UpdaterOnGpu, ContinuesFromGivenWeightsAndMomenta) {
   const UpdaterConfig config = small_config(Stem::small, Precision::float32);
-  const Pictures pictures = made_pictures(config);
+  const Pictures pictures = striped_pictures(config);
   UpdaterGpu first(config, objective_on(torch::kCUDA, config));
   for (std::int64_t step = 0; step < 5; ++step) first.update(pictures, step, 0.02, 0.02);
   UpdaterGpu second(config, objective_on(torch::kCUDA, config));
@@ -147,7 +147,7 @@ TEST_F(UpdaterOnGpu, GoesOnFromGivenWeightsAndMomenta) {
 
 TEST_F(UpdaterOnGpu, QueuedUpdatesAreThoseMadeOneByOne) {
   const UpdaterConfig config = small_config(Stem::small, Precision::bfloat16);
-  const Pictures pictures = made_pictures(config);
+  const Pictures pictures = striped_pictures(config);
   const Pictures on_device{pictures.tensor.cuda(), pictures.indices};
   UpdaterGpu queued(config, objective_on(torch::kCUDA, config));
   UpdaterGpu single(config, objective_on(torch::kCUDA, config));
@@ -162,7 +162,7 @@ TEST_F(UpdaterOnGpu, QueuedUpdatesAreThoseMadeOneByOne) {
 
 TEST_F(UpdaterOnGpu, TheFirstLossThatIsNotFiniteIsToldEvenLater) {
   const UpdaterConfig config = small_config(Stem::small, Precision::bfloat16);
-  const Pictures pictures = made_pictures(config);
+  const Pictures pictures = striped_pictures(config);
   UpdaterGpu updater(config, objective_on(torch::kCUDA, config));
   for (std::int64_t step = 0; step < 6; ++step) {
     const double lr = step == 1 ? std::nan("") : 0.02;  // shows in the update after it
