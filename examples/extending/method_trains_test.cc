@@ -4,7 +4,8 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/cuda.h>
+#include <torch/types.h>
 
 #include "riffle/base/random.h"
 #include "riffle/model/barlow_twins.h"
@@ -26,7 +27,7 @@ UpdaterConfig small_config(const std::string& device) {
   return config;
 }
 
-Pictures noise(const UpdaterConfig& config) {
+Pictures noise_pictures(const UpdaterConfig& config) {
   const std::int64_t side = config.picture_size;
   Pictures pictures{torch::empty({config.train.batch, side, side, 3}, torch::kByte), {}};
   Random random(3, Purpose("method_trains_test"), 0);
@@ -39,7 +40,7 @@ Pictures noise(const UpdaterConfig& config) {
 }
 
 std::vector<double> losses(const UpdaterConfig& config) {
-  const Pictures pictures = noise(config);
+  const Pictures pictures = noise_pictures(config);
   const auto updater =
       make_updater(config, std::make_shared<BarlowTwins>(config.model, config.seed));
   std::vector<double> losses;
@@ -52,7 +53,7 @@ std::vector<double> losses(const UpdaterConfig& config) {
 
 TEST(BarlowTwinsTrains, OnTheCpu) {
   UpdaterConfig config = small_config("cpu");
-  const Pictures pictures = noise(config);
+  const Pictures pictures = noise_pictures(config);
   const auto updater =
       make_updater(config, std::make_shared<BarlowTwins>(config.model, config.seed));
   // The same views each time, so that the loss can only fall by learning.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "riffle/augment/imagenet_scale.h"
 #include "riffle/augment/row_sum.h"
 #include "riffle/augment/simd.h"
 

@@ -41,7 +41,7 @@ void require_label(const Sample& sample) {
 }
 
 void refuse_empty(std::size_t samples) {
-  if (samples == 0) throw Error("the stream of a probe gave no sample; it needs at least one");
+  if (samples == 0) throw Error("the stream of a probe has no samples; it needs at least one");
 }
 
 std::string progress_line(const char* verb, std::int64_t done, std::int64_t total) {

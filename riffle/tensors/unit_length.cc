@@ -1,6 +1,6 @@
 #include "riffle/tensors/unit_length.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace riffle {
 

@@ -1,7 +1,7 @@
 #include "riffle/tensors/unit_length.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace riffle {
 namespace {
