@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
-set(RIFFLE_ROOMS base image stream buffer augment model train eval run report pages study)
+set(RIFFLE_ROOMS base image stream tensors buffer augment model train eval run report pages study)
 list(TRANSFORM RIFFLE_ROOMS PREPEND riffle_ OUTPUT_VARIABLE room_targets)
 
 # The program can be moved with its folder. It takes the LibTorch beside it where there is one (BUNDLE=1 puts it there),

@@ -1,7 +1,8 @@
 # riffle_room(NAME [TORCH] [USES room...] [LINK target...] [DEFINE name...] [WITHOUT path...])
 #   A room is the folder riffle/NAME with the folders in it: its *.cc (and *.cu where CUDA is there) become the library
 #   riffle_NAME, its *_test.cc and testing/*.cc the program NAME_test, each of whose suites ctest runs on its own. Files
-#   named gpu_*.cc or *_gpu.cc are for CUDA alone. WITHOUT names what to leave out, relative to the room: a folder or a file.
+#   named *_gpu.cc and *_gpu_test.cc are for CUDA alone. WITHOUT names what to leave out, relative to the room: a folder or
+#   a file.
 # riffle_program(NAME FOLDER USES room...)
 #   A program from the *.cc of a folder, left at the top of the build folder.
 
@@ -24,7 +25,7 @@ endfunction()
 function(riffle_batch TARGET)
   get_target_property(sources ${TARGET} SOURCES)
   set(cuda ${sources})
-  list(FILTER cuda INCLUDE REGEX "/gpu_[^/]*$|_gpu(_test)?\\.cc$|_cuda\\.cc$|\\.cu$")
+  list(FILTER cuda INCLUDE REGEX "_gpu(_test)?\\.cc$|_cuda\\.cc$|\\.cu$")
   set_source_files_properties(${cuda} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   list(LENGTH sources files)
   math(EXPR batches "(${files} + 11) / 12")
@@ -52,7 +53,7 @@ function(riffle_room NAME)
     list(FILTER sources EXCLUDE REGEX "/${NAME}/${name}(/|$)")
   endforeach()
   if(NOT RIFFLE_CUDA)
-    list(FILTER sources EXCLUDE REGEX "/gpu_[^/]*$|_gpu(_test)?\\.cc$")
+    list(FILTER sources EXCLUDE REGEX "_gpu(_test)?\\.cc$")
   endif()
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$|/testing/[^/]*$")

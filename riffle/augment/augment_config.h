@@ -9,8 +9,8 @@ namespace riffle {
 
 struct AugmentConfig {
   std::int64_t size = 224;  // side of a view, px
-  double crop_min = 0.2;    // share of the picture's area that a crop covers
-  double crop_max = 1.0;
+  double crop_min = 0.2;    // least share of the picture's area that a crop covers
+  double crop_max = 1.0;    // largest share
   double flip = 0.5;        // probability
   double jitter = 0.8;      // probability
   double brightness = 0.4;  // x: the factor is uniform in [max(0, 1 - x), 1 + x]
@@ -27,11 +27,11 @@ struct AugmentConfig {
   void validate() const;
 };
 
-// What a linear probe trains on: a random crop, torchvision's default range, and the flip; nothing
-// else.
+// Returns what a linear probe trains on: a random crop of torchvision's default range and the flip,
+// nothing else.
 AugmentConfig probe_training_augmentation(std::int64_t size);
 
-// The whole picture, fitted to a view; nothing is left to chance.
+// Returns no augmentation: the whole picture fitted to a view, nothing random.
 AugmentConfig no_augmentation(std::int64_t size);
 
 }  // namespace riffle

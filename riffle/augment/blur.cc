@@ -9,20 +9,17 @@
 namespace riffle {
 namespace {
 
-// A tap with less than this share of the middle one changes a sum of values in [0, 1] by less than
-// float's rounding.
-constexpr double kNegligible = 0x1p-26;
-
 // The kernel with `half` taps on either side of the middle one, less the ends that do not matter.
-// Gives what is left on a side.
+// Returns how many taps are left on a side.
 int set_kernel(int half, float sigma, std::vector<float>& weights) {
   const auto bell = [sigma](int k) {
     const double distance = k / static_cast<double>(sigma);
     return std::exp(-0.5 * distance * distance);
   };
+  const double negligible = std::ldexp(1.0, -kTapBits);
   int radius = 0;
   double total = 1.0;
-  for (int k = 1; k <= half && bell(k) >= kNegligible; ++k) {
+  for (int k = 1; k <= half && bell(k) >= negligible; ++k) {
     radius = k;
     total += 2 * bell(k);
   }

@@ -9,9 +9,8 @@
 namespace riffle {
 namespace {
 
-// The weights of ITU-R 601 as torchvision rounds them.
 inline float gray_of(float red, float green, float blue) {
-  return 0.2989f * red + 0.587f * green + 0.114f * blue;
+  return kGrayRed * red + kGrayGreen * green + kGrayBlue * blue;
 }
 
 // Written so that it compiles to a minimum and a maximum.

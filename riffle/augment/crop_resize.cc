@@ -5,13 +5,14 @@
 #include <cstddef>
 #include <cstring>
 
+#include "riffle/augment/imagenet_scale.h"
 #include "riffle/augment/row_sum.h"
 #include "riffle/augment/simd.h"
 
 namespace riffle {
 namespace {
 
-// A pixel as one vector: red, green, blue and a fourth lane that nobody reads.
+// A pixel as one vector: red, green, blue and a fourth lane that is not used.
 using Pixel = float __attribute__((vector_size(16)));
 using PixelBytes = std::uint8_t __attribute__((vector_size(4)));
 
@@ -24,7 +25,6 @@ Pixel load(const float* from) {
 void store(const Pixel& pixel, float* to) { std::memcpy(to, &pixel, sizeof pixel); }
 
 void row_to_float(const std::uint8_t* row, int width, float* pixels) {
-  constexpr float kScale = 1.0f / 255.0f;
   for (int x = 0; x < width; ++x) {
     PixelBytes bytes{};
     // Three bytes in one read of four; the picture's last pixel has no fourth.
@@ -33,11 +33,11 @@ void row_to_float(const std::uint8_t* row, int width, float* pixels) {
     } else {
       std::memcpy(&bytes, row + 3 * x, 3);
     }
-    store(__builtin_convertvector(bytes, Pixel) * kScale, pixels + 4 * x);
+    store(__builtin_convertvector(bytes, Pixel) * kByteScale, pixels + 4 * x);
   }
 }
 
-// kTaps 0: as many as the axis has.
+// kTaps 0: axis.taps.
 template <int kTaps>
 void resize_row(const float* pixels, const ResizeAxis& axis, bool flip, int width, float* wide) {
   const int taps = kTaps > 0 ? kTaps : axis.taps;

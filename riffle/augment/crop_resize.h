@@ -1,4 +1,4 @@
-// Cutting a box out of an 8-bit picture and bringing it to the size of a view.
+// Cuts a box out of an 8-bit picture and resizes it to a view.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace riffle {
 
-// How each place of a resized axis comes from `taps` neighbouring places of the original one, the
-// first at first[i].
+// How each place i of a resized axis is computed from `taps` neighbouring places of the original
+// one, the first at first[i].
 struct ResizeAxis {
   int taps = 0;
   std::vector<int> first;
@@ -24,15 +24,18 @@ struct ResizeAxis {
 struct CropScratch {
   ResizeAxis horizontal;
   ResizeAxis vertical;
-  std::vector<float> pixels;       // one row of the crop, four floats a pixel
-  std::vector<float> wide;         // one row of the view, four floats a pixel
-  std::vector<float> rows;         // every row of the crop at the view's width, three planes a row
-  std::vector<const float*> taps;  // rows that make up one row of the view
+  // One row of the crop, four floats a pixel.
+  std::vector<float> pixels;
+  // One row of the view, four floats a pixel.
+  std::vector<float> wide;
+  // Every row of the crop at the view's width, three planes a row.
+  std::vector<float> rows;
+  // Rows that make up one row of the view.
+  std::vector<const float*> taps;
 };
 
-// `picture` is interleaved RGB, `picture_width` pixels a row; `box` must lie within it. Writes
-// three planes of height x width values in [0, 1]. With `flip` the result is mirrored left to
-// right.
+// Writes three planes of height x width values in [0, 1], mirrored left to right with `flip`.
+// `picture` is interleaved RGB, `picture_width` pixels a row. Requires `box` to lie within it.
 void crop_resize(const std::uint8_t* picture, int picture_width, const CropBox& box, bool flip,
                  int height, int width, float* planes, CropScratch& scratch);
 

@@ -18,11 +18,10 @@ inline float normal(float value, int channel) {
 
 RIFFLE_SIMD void normalize_bytes(const std::uint8_t* __restrict bytes, std::int64_t pixels,
                                  float* __restrict out) {
-  constexpr float kScale = 1.0f / 255.0f;
   for (std::int64_t i = 0; i < pixels; ++i) {
-    out[3 * i] = normal(static_cast<float>(bytes[3 * i]) * kScale, 0);
-    out[3 * i + 1] = normal(static_cast<float>(bytes[3 * i + 1]) * kScale, 1);
-    out[3 * i + 2] = normal(static_cast<float>(bytes[3 * i + 2]) * kScale, 2);
+    out[3 * i] = normal(static_cast<float>(bytes[3 * i]) * kByteScale, 0);
+    out[3 * i + 1] = normal(static_cast<float>(bytes[3 * i + 1]) * kByteScale, 1);
+    out[3 * i + 2] = normal(static_cast<float>(bytes[3 * i + 2]) * kByteScale, 2);
   }
 }
 

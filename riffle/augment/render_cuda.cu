@@ -2,21 +2,22 @@
 #include <cuda_bf16.h>
 
 #include "riffle/augment/blur.h"
+#include "riffle/augment/color.h"
 #include "riffle/augment/imagenet_scale.h"
 #include "riffle/augment/render_cuda.h"
 
-namespace riffle::augment_cuda {
+namespace riffle::render_cuda {
 namespace {
 
 namespace cg = cooperative_groups;
 
 // A view is made by a group of blocks, each of which holds a band of its rows in shared memory; a
-// small view needs but one. Blocks of a group read one another's bands.
+// small view needs only one. Blocks of a group read one another's bands.
 constexpr int kThreads = 1024;
-constexpr int kWarp = 32;
 constexpr int kWarps = kThreads / kWarp;
 constexpr int kMostBlocks = 8;
 constexpr int kMostRadius = 64;  // of the blur
+constexpr double kLn2 = 0.6931471805599453;
 
 struct Plan {
   int blocks;  // a view
@@ -35,7 +36,7 @@ int taps_for(int in, int out) {
   return taps < in ? taps : in;
 }
 
-// taps_for() grows with the crop, so that of the whole picture is the largest.
+// taps_for() grows with the crop, so it is largest for the whole picture.
 Plan plan_for(int size, int height, int width, int blocks) {
   Plan plan;
   plan.blocks = blocks;
@@ -79,7 +80,9 @@ struct Color {
   float r, g, b;
 };
 
-__device__ float gray_of(const Color& c) { return 0.2989f * c.r + 0.587f * c.g + 0.114f * c.b; }
+__device__ float gray_of(const Color& c) {
+  return kGrayRed * c.r + kGrayGreen * c.g + kGrayBlue * c.b;
+}
 __device__ float unit(float value) { return fmaxf(fminf(value, 1.0f), 0.0f); }
 
 __device__ Color scaled(const Color& c, float factor, float offset) {
@@ -186,11 +189,10 @@ __global__ void __launch_bounds__(kThreads) render_kernel(Job job, Plan sizes) {
   for (int i = threadIdx.x; i < rows; i += kThreads) {
     set_taps(plan.crop.height, size, top + i, taps_down, down_first + i, down + i * taps_down);
   }
-  // A tap with less than 2^-26 of the middle one changes nothing in float.
   int radius = 0;
   float bell_share = 0;
   if (plan.blur_sigma > 0) {
-    const double reach = sqrt(2.0 * 26 * 0.6931471805599453) * plan.blur_sigma;
+    const double reach = sqrt(2.0 * kTapBits * kLn2) * plan.blur_sigma;
     radius = min(sizes.radius, static_cast<int>(reach));
     for (int k = threadIdx.x; k <= radius; k += kThreads) {
       const double distance = k / static_cast<double>(plan.blur_sigma);
@@ -227,10 +229,9 @@ __global__ void __launch_bounds__(kThreads) render_kernel(Job job, Plan sizes) {
                         3;
       Color row{0, 0, 0};
       for (int kx = 0; kx < taps_across; ++kx) {
-        constexpr float kScale = 1.0f / 255.0f;
-        row.r += static_cast<float>(from[3 * kx]) * kScale * wx[kx];
-        row.g += static_cast<float>(from[3 * kx + 1]) * kScale * wx[kx];
-        row.b += static_cast<float>(from[3 * kx + 2]) * kScale * wx[kx];
+        row.r += static_cast<float>(from[3 * kx]) * kByteScale * wx[kx];
+        row.g += static_cast<float>(from[3 * kx + 1]) * kByteScale * wx[kx];
+        row.b += static_cast<float>(from[3 * kx + 2]) * kByteScale * wx[kx];
       }
       c.r += row.r * wy[ky];
       c.g += row.g * wy[ky];
@@ -282,7 +283,7 @@ __global__ void __launch_bounds__(kThreads) render_kernel(Job job, Plan sizes) {
   __syncthreads();
 
   if (radius > 0) {
-    // bell[0] and the number behind it are 0, so that neighbours can share what they read.
+    // bell[0] and the number after the last tap are 0, so that neighbours can share what they read.
     float* buffer = row_buffers + (threadIdx.x / kWarp) * (size + 2 * sizes.radius + 4);
     const int lane = threadIdx.x % kWarp;
     for (int line = threadIdx.x / kWarp; line < 3 * rows; line += kWarps) {
@@ -345,7 +346,7 @@ __global__ void __launch_bounds__(kThreads) render_kernel(Job job, Plan sizes) {
   };
   if (job.layout == ViewLayout::folded) {
     const int cells = size / 2;
-    const int side = static_cast<int>(kFoldedBefore + kFoldedBehind) + cells;
+    const int side = static_cast<int>(kFoldedBefore + kFoldedAfter) + cells;
     auto* out = static_cast<uint4*>(job.out);
     for (int i = threadIdx.x; i < rows / 2 * cells; i += kThreads) {
       const int y = i / cells, x = i % cells;
@@ -375,17 +376,17 @@ __global__ void __launch_bounds__(kThreads) render_kernel(Job job, Plan sizes) {
       }
     }
   }
-  // Nobody leaves while others may still read its band.
+  // A block must not end while others may still read its band.
   if (radius > 0) group.sync();
 }
 
-// The fewest blocks whose bands fit; 0: none.
+// Returns the fewest blocks whose bands fit; 0 if none do.
 int blocks_for(int size, int height, int width) {
   int device = 0, shared = 0, major = 0;
   if (cudaGetDevice(&device) != cudaSuccess) return 0;
   cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-  constexpr int kStatic = 1024;  // what the kernel has besides
+  constexpr int kStatic = 1024;  // static shared memory of the kernel
   for (int blocks = 1; blocks <= (major >= 9 ? kMostBlocks : 1); blocks *= 2) {
     const Plan plan = plan_for(size, height, width, blocks);
     if (plan.radius <= kMostRadius && plan.bytes + kStatic <= static_cast<std::size_t>(shared)) {
@@ -418,4 +419,4 @@ cudaError_t render(const Job& job, cudaStream_t stream) {
   return cudaLaunchKernelEx(&launch, render_kernel, job, plan);
 }
 
-}  // namespace riffle::augment_cuda
+}  // namespace riffle::render_cuda

@@ -7,10 +7,9 @@
 
 #include "riffle/augment/view_layout.h"
 #include "riffle/augment/view_plan.h"
+#include "riffle/tensors/kernels_cuda.h"
 
-namespace riffle::augment_cuda {
-
-enum class Number : int { float32, bfloat16 };
+namespace riffle::render_cuda {
 
 struct Job {
   const std::uint8_t* pictures;  // [batch, height, width, 3]
@@ -22,14 +21,15 @@ struct Job {
   int size;
   ViewLayout layout;
   Number number;
-  void* out;  // what no view covers, the border of `folded`, is left as it is
+  // What no view covers, the border of `folded`, is left as it is.
+  void* out;
 };
 
-// Whether a GPU has enough memory in a group of its multiprocessors for one view. Asks the current
-// device.
+// Returns whether a group of multiprocessors of the current device has enough memory for one view.
 bool fits(int size, int height, int width);
 
-// Every pointer is to the device. Returns what went wrong with the launch, if anything.
+// Queues the kernel on `stream` and returns the status of the launch. Every pointer is to device
+// memory.
 cudaError_t render(const Job& job, cudaStream_t stream);
 
-}  // namespace riffle::augment_cuda
+}  // namespace riffle::render_cuda

@@ -3,8 +3,8 @@
 //
 // Results stay the same bit by bit: both versions do the same operations in the same order, and
 // AVX2 without FMA has no fused multiply-add that would round differently (the reason why AVX-512,
-// which has, is not on the list). Sanitizers do not get along with the way the choice is made, so
-// they see the plain version.
+// which has, is not on the list). Sanitizers do not support how the choice is made, so they see
+// the plain version.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && \

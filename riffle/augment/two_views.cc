@@ -17,7 +17,7 @@ TwoViews::TwoViews(const AugmentConfig& config, std::uint64_t seed, ThreadPool& 
 
 at::Tensor TwoViews::operator()(const at::Tensor& pictures, std::span<const std::int64_t> slots,
                                 std::uint64_t step) const {
-  return make(pictures, slots, step, 2);
+  return make(pictures, slots, step, kViews);
 }
 
 at::Tensor TwoViews::one_view(const at::Tensor& pictures, std::span<const std::int64_t> slots,
@@ -34,9 +34,9 @@ at::Tensor TwoViews::make(const at::Tensor& pictures, std::span<const std::int64
     }
   }
   const auto count = static_cast<std::int64_t>(slots.size());
-  auto made = at::empty({views * count, 3, config_.size, config_.size},
-                        pictures.options().dtype(at::kFloat), at::MemoryFormat::ChannelsLast);
-  auto* out = made.mutable_data_ptr<float>();
+  auto result = at::empty({views * count, 3, config_.size, config_.size},
+                          pictures.options().dtype(at::kFloat), at::MemoryFormat::ChannelsLast);
+  auto* out = result.mutable_data_ptr<float>();
 
   const auto height = static_cast<int>(pictures.size(1));
   const auto width = static_cast<int>(pictures.size(2));
@@ -51,7 +51,7 @@ at::Tensor TwoViews::make(const at::Tensor& pictures, std::span<const std::int64
     render_view(bytes + slots[place] * picture_bytes, width, plan, static_cast<int>(config_.size),
                 out + (view * count + place) * view_floats);
   });
-  return made;
+  return result;
 }
 
 }  // namespace riffle

@@ -18,17 +18,17 @@ namespace riffle {
 // Thread-safe: calls share nothing but the pool.
 class TwoViews {
  public:
-  // Throws Error when the configuration is not valid. `pool` must outlive this.
+  // Throws Error if the configuration is not valid. `pool` must outlive this.
   TwoViews(const AugmentConfig& config, std::uint64_t seed, ThreadPool& pool);
 
-  // `pictures`: [slots, height, width, 3] uint8, contiguous, on the CPU. `step` counts calls of one
-  // purpose: the update, for training. Gives [2 * slots.size(), 3, size, size] float32,
-  // channels-last, ImageNet-normalised: the first views of all slots, then their second views.
-  // Another kind of tensor gets std::invalid_argument, a slot outside of it std::out_of_range.
+  // Returns [2 * slots.size(), 3, size, size] float32, channels-last, ImageNet-normalised: the
+  // first views of all slots, then their second views. `pictures`: [slots, height, width, 3] uint8,
+  // contiguous, on the CPU. `step` counts calls of one purpose: the update, for training. Throws
+  // std::invalid_argument for another kind of tensor, std::out_of_range for a slot outside of it.
   at::Tensor operator()(const at::Tensor& pictures, std::span<const std::int64_t> slots,
                         std::uint64_t step) const;
 
-  // The first views alone, at half the cost: what a probe trains on.
+  // Returns the first views alone, at half the cost: what a probe trains on.
   at::Tensor one_view(const at::Tensor& pictures, std::span<const std::int64_t> slots,
                       std::uint64_t step) const;
 

@@ -8,19 +8,12 @@
 
 #include "riffle/augment/render_cuda.h"
 #include "riffle/augment/view_plan.h"
-#include "riffle/base/error.h"
-#include "riffle/base/text.h"
+#include "riffle/tensors/check_cuda.h"
 
 namespace riffle {
 namespace {
 
-constexpr std::int64_t kViews = 2;
 constexpr std::uint64_t kNoStep = ~std::uint64_t{0};
-
-void checked(cudaError_t status) {
-  if (status == cudaSuccess) return;
-  throw Error(cat("views on the GPU failed: ", cudaGetErrorString(status)), ErrorKind::failure);
-}
 
 // Plans in host memory that the device copies from.
 struct PlanBuffer {
@@ -40,8 +33,10 @@ struct TwoViewsGpu::State {
   int picture_size;
   ViewLayout layout;
   at::Tensor views;
-  at::Tensor plans;                   // on the device
-  std::array<PlanBuffer, 3> buffers;  // by turns: two may still be waiting to be copied
+  // On the device.
+  at::Tensor plans;
+  // Used in turn: two may still be waiting to be copied.
+  std::array<PlanBuffer, 3> buffers;
   std::size_t next = 0;
 };
 
@@ -74,7 +69,7 @@ TwoViewsGpu::~TwoViewsGpu() = default;
 
 bool TwoViewsGpu::fits(std::int64_t size, std::int64_t picture_size) {
   const auto side = static_cast<int>(picture_size);
-  return augment_cuda::fits(static_cast<int>(size), side, side);
+  return render_cuda::fits(static_cast<int>(size), side, side);
 }
 
 void TwoViewsGpu::plan(std::uint64_t step) {
@@ -106,7 +101,7 @@ at::Tensor TwoViewsGpu::render(const at::Tensor& pictures, std::int64_t views) {
       pictures.sizes() != at::IntArrayRef({s.batch, s.picture_size, s.picture_size, 3})) {
     throw std::invalid_argument("pictures must be a whole batch of bytes on the GPU");
   }
-  const augment_cuda::Job job{
+  const render_cuda::Job job{
       .pictures = pictures.const_data_ptr<std::uint8_t>(),
       .batch = static_cast<int>(s.batch),
       .height = s.picture_size,
@@ -115,10 +110,9 @@ at::Tensor TwoViewsGpu::render(const at::Tensor& pictures, std::int64_t views) {
       .views = static_cast<int>(views * s.batch),
       .size = static_cast<int>(s.config.size),
       .layout = s.layout,
-      .number = s.views.scalar_type() == at::kFloat ? augment_cuda::Number::float32
-                                                    : augment_cuda::Number::bfloat16,
+      .number = s.views.scalar_type() == at::kFloat ? Number::float32 : Number::bfloat16,
       .out = s.views.mutable_data_ptr()};
-  checked(augment_cuda::render(job, c10::cuda::getCurrentCUDAStream().stream()));
+  check_cuda(render_cuda::render(job, c10::cuda::getCurrentCUDAStream().stream()), "making views");
   return s.views.narrow(0, 0, views * s.batch);
 }
 

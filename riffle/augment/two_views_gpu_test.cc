@@ -21,7 +21,7 @@ class TwoViewsOnGpu : public testing::Test {
 };
 
 // Smooth, so that a pixel more or less shows as little as it would in a photograph.
-at::Tensor made_pictures(std::int64_t count, std::int64_t side) {
+at::Tensor random_pictures(std::int64_t count, std::int64_t side) {
   auto pictures = torch::empty({count, side, side, 3}, torch::kByte);
   auto* data = pictures.data_ptr<std::uint8_t>();
   for (std::int64_t n = 0; n < count; ++n) {
@@ -66,7 +66,7 @@ TEST_F(TwoViewsOnGpu, AreThoseOfTheCpu) {
   ThreadPool pool(4);
   for (const Case c : {Case{32, 32}, Case{32, 64}, Case{17, 40}, Case{64, 64}, Case{224, 224},
                        Case{224, 256}, Case{96, 300}}) {
-    const at::Tensor pictures = made_pictures(kBatch, c.picture_size);
+    const at::Tensor pictures = random_pictures(kBatch, c.picture_size);
     TwoViewsGpu views(config_of_size(c.size), 7, pool, kBatch, c.picture_size, ViewLayout::plain,
                       torch::kFloat32);
     for (std::uint64_t step = 0; step < 4; ++step) {
@@ -88,7 +88,7 @@ TEST_F(TwoViewsOnGpu, LayoutsHoldTheSameNumbers) {
   ThreadPool pool(4);
   for (const std::int64_t size : {32, 224}) {
     const Case c{size, size};
-    const at::Tensor pictures = made_pictures(kBatch, size);
+    const at::Tensor pictures = random_pictures(kBatch, size);
     const at::Tensor plain = cpu_views(c, pictures, 5);
     TwoViewsGpu padded(config_of_size(size), 7, pool, kBatch, size, ViewLayout::padded,
                        torch::kBFloat16);

@@ -1,9 +1,8 @@
-// What chance decides about one view, as plain data.
+// The random decisions about one view, as plain data.
 //
-// A plan is a pure function of (configuration, picture's size, seed, position), and the only place
-// in this room where random numbers are drawn: whoever carries out plans, on whatever device, makes
-// the same views. It is trivially copyable, without pointers. Drawing one costs well under a
-// microsecond.
+// A plan is a pure function of (configuration, picture's size, seed, position), and drawing one is
+// the only use of random numbers in this room: every device that carries out a plan makes the same
+// view. It is trivially copyable, without pointers. Drawing one costs well under a microsecond.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +10,9 @@
 #include "riffle/augment/augment_config.h"
 
 namespace riffle {
+
+// Views that training makes of each picture.
+inline constexpr std::int64_t kViews = 2;
 
 // In pixels of the picture.
 struct CropBox {
@@ -24,21 +26,23 @@ enum class Jitter : std::uint8_t { brightness, contrast, saturation, hue };
 
 struct ViewPlan {
   CropBox crop;
-  float jitter_amount[4] = {1, 1, 1,
-                            0};  // indexed by Jitter: three factors and the shift of the hue
-  Jitter jitter_order[4] = {};   // the first jitter_count are done, in this order
+  // Indexed by Jitter: three factors and the shift of the hue.
+  float jitter_amount[4] = {1, 1, 1, 0};
+  // The first jitter_count are done, in this order.
+  Jitter jitter_order[4] = {};
   std::uint8_t jitter_count = 0;
   bool flip = false;
   bool grayscale = false;
   float blur_sigma = 0;  // 0: no blur
 };
 
-// The position in the sequence of random numbers of one view of one place in the batch of one step.
-// No two share one: 2^43 steps, 2^20 places, two views. Beyond these it throws std::out_of_range.
+// Returns the position in the sequence of random numbers of one view of one place in the batch of
+// one step. No two share one: 2^43 steps, 2^20 places, two views. Throws std::out_of_range beyond
+// these.
 std::uint64_t view_position(std::uint64_t step, std::int64_t place, int view);
 
-// `config` must be valid. The numbers are drawn in a fixed layout, so that switching one operation
-// off leaves what is decided about the others as it was.
+// Draws a plan. Requires a valid `config`. The numbers are drawn in a fixed layout, so that
+// switching one operation off leaves the decisions about the others as they were.
 ViewPlan plan_view(const AugmentConfig& config, int picture_height, int picture_width,
                    std::uint64_t seed, std::uint64_t position);
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "riffle/buffer/named_tensors.h"
 #include "riffle/buffer/policy.h"
 #include "riffle/stream/stream.h"
+#include "riffle/tensors/named_tensors.h"
 
 namespace riffle {
 

@@ -12,7 +12,7 @@
 #include "riffle/base/median.h"
 #include "riffle/base/text.h"
 #include "riffle/buffer/minred_bench_history.h"
-#include "riffle/buffer/named_tensors.h"
+#include "riffle/tensors/named_tensors.h"
 
 #if RIFFLE_CUDA
 #include <c10/cuda/CUDACachingAllocator.h>

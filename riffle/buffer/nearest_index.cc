@@ -8,10 +8,10 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
-#include "riffle/buffer/named_tensors.h"
 #include "riffle/buffer/nearest_index_cpu.h"
 #include "riffle/buffer/nearest_index_cuda.h"
 #include "riffle/buffer/nearest_index_limits.h"
+#include "riffle/tensors/named_tensors.h"
 
 namespace riffle {
 namespace {

@@ -8,8 +8,8 @@
 #include <ATen/Parallel.h>
 
 #include "riffle/buffer/merge_cost.h"
-#include "riffle/buffer/named_tensors.h"
 #include "riffle/buffer/nearest_index_cpu.h"
+#include "riffle/tensors/named_tensors.h"
 
 namespace riffle {
 // A thread takes a group of changed rows through all columns: one fork and join for the whole scan,

@@ -18,7 +18,7 @@
 #include <c10/core/Device.h>
 
 #include "riffle/buffer/buffer_config.h"
-#include "riffle/buffer/named_tensors.h"
+#include "riffle/tensors/named_tensors.h"
 
 namespace riffle {
 

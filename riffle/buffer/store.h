@@ -13,7 +13,7 @@
 #include <c10/core/Device.h>
 
 #include "riffle/buffer/buffer_config.h"
-#include "riffle/buffer/named_tensors.h"
+#include "riffle/tensors/named_tensors.h"
 
 namespace riffle {
 

@@ -17,8 +17,8 @@ struct ClassLabels {
   std::int64_t count() const { return static_cast<std::int64_t>(names.size()); }
 };
 
-// Classes are those of the training labels. Throws Error when there is only one, and when a
-// validation label is none of them, counting and naming those labels.
+// Returns the classes of the training labels. Throws Error if there is only one, and if validation
+// labels are not among them, counting and naming those.
 ClassLabels class_labels(const std::vector<std::string>& train,
                          const std::vector<std::string>& val);
 

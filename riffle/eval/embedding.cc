@@ -41,7 +41,7 @@ void require_label(const Sample& sample) {
 }
 
 void refuse_empty(std::size_t samples) {
-  if (samples == 0) throw Error("the stream of a probe gave no sample; it needs at least one");
+  if (samples == 0) throw Error("the stream of a probe has no samples; it needs at least one");
 }
 
 std::string progress_line(const char* verb, std::int64_t done, std::int64_t total) {
@@ -107,10 +107,6 @@ at::Tensor encode_frozen(Objective& objective, const at::Tensor& normalised) {
   return objective.encode(normalised.to(device));
 }
 
-at::Tensor unit_length(const at::Tensor& features) {
-  return features / features.norm(2, 1, /*keepdim=*/true).clamp_min(1e-12);
-}
-
 LabelledPictures collect(Stream& stream, std::int64_t max_samples, int size) {
   const std::size_t each = picture_bytes(size);
   const std::uint64_t most = machine_memory() / 2 / each;
@@ -122,7 +118,7 @@ LabelledPictures collect(Stream& stream, std::int64_t max_samples, int size) {
     require_label(*sample);
     sample->picture = fit_square(std::move(sample->picture), size);
     if (collected.labels.size() >= most) {
-      throw Error(cat("the probe's stream goes on after ", most, " pictures of ", size,
+      throw Error(cat("the probe's stream continues after ", most, " pictures of ", size,
                       " px, which fill half of the memory; give a smaller number of samples"));
     }
     bytes->insert(bytes->end(), sample->picture.rgb.begin(), sample->picture.rgb.end());

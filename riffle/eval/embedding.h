@@ -24,45 +24,43 @@ struct LabelledPictures {
 };
 
 struct LabelledFeatures {
-  at::Tensor
-      features;  // [n, encoder_dim] float32 on the encoder's device, as the encoder gives them
+  // [n, encoder_dim] float32 on the encoder's device, as the encoder returns them.
+  at::Tensor features;
   std::vector<std::string> labels;
 };
 
-// The next `max_samples` of the stream, or all that it has left when 0, each fitted to a square of
-// `size` px. Throws Error for a sample without a label, naming it, for a stream that gives nothing,
+// Returns the next `max_samples` of the stream (0: all that are left), each fitted to a square of
+// `size` px. Throws Error for a sample without a label, naming it, for a stream without samples,
 // and for one so long that its pictures would fill half of the machine's memory.
 LabelledPictures collect(Stream& stream, std::int64_t max_samples, int size);
 
-// Evaluation mode, no gradient. Row i is a function of picture i alone. The model is used by no
-// other thread meanwhile. `batch`: pictures encoded at once; 0: as many as suit the device.
+// Returns the features in evaluation mode, without gradient. Row i is a function of picture i
+// alone. No other thread may use the model meanwhile. `batch`: pictures encoded at once; 0: as many
+// as suit the device.
 LabelledFeatures embed(Objective& objective, const LabelledPictures& pictures,
                        std::int64_t batch = 0);
 
-// Of the samples of one batch all but the pictures is there; row i of the features is sample i's.
+// Takes the samples of one batch, without their pictures; row i of the features is sample i's.
 using UseEmbedded =
     std::function<void(std::span<const Sample> samples, const at::Tensor& features)>;
 
-// The features of the next `max_samples` of the stream (0: all that it has left), batch after
-// batch, at the speed of the encoder: the next batch is read while one is encoded. Memory for two
-// batches; labels are not needed. Shows progress. Gives the number of samples, which may be 0. When
-// anything throws, the stream is stopped.
+// Passes the features of the next `max_samples` of the stream (0: all that are left) to `use`,
+// batch after batch, at the speed of the encoder: the next batch is read while one is encoded.
+// Needs memory for two batches, and no labels. Shows progress. Returns the number of samples, which
+// may be 0. Stops the stream if anything throws.
 std::int64_t embed(Objective& objective, Stream& stream, std::int64_t max_samples, int size,
                    std::int64_t batch, const UseEmbedded& use);
 
-// The same as one tensor, with the errors of collect().
+// Returns the same as one tensor. Throws Error as collect() does.
 LabelledFeatures embed(Objective& objective, Stream& stream, std::int64_t max_samples, int size,
                        std::int64_t batch = 256);
 
-// Features of normalised pictures, [n, 3, size, size], which are brought to the encoder's device
+// Returns features of normalised pictures, [n, 3, size, size], which move to the encoder's device
 // first. On a GPU the convolutions' algorithms are chosen by rule, not by trying all of them: a
-// probe meets each shape a few times only, and gives the same whatever else runs.
+// probe meets each shape only a few times, and its result must not depend on what else runs.
 at::Tensor encode_frozen(Objective& objective, const at::Tensor& normalised);
 
-// Where the model's parameters live.
+// Returns where the model's parameters lie.
 at::Device device_of(const Objective& objective);
-
-// Rows scaled to length 1; a row of zeros stays.
-at::Tensor unit_length(const at::Tensor& features);
 
 }  // namespace riffle

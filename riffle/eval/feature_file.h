@@ -1,9 +1,9 @@
-// Features on disk as they are made: a matrix in a .npy or .safetensors file, and beside it a .csv
-// that says of each row where it came from.
+// Writes features to disk as they are computed: a matrix in a .npy or .safetensors file, and beside
+// it a .csv that says where each row came from.
 //
-// The matrix is float32, a row a sample (in safetensors the tensor "features"). The table has the
-// columns row, index, clip, label, key; clip is empty where there is none. Only the batch at hand
-// is in memory. Both files appear when they are whole. Used by one thread.
+// The matrix is float32, one row per sample (in safetensors the tensor "features"). The table has
+// the columns row, index, clip, label, key; clip is empty where there is none. Only one batch is in
+// memory at a time. Both files appear when they are whole. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ namespace riffle {
 
 class FeatureFile {
  public:
-  // The format is the name's ending; another one than .npy or .safetensors throws Error.
+  // The name's ending says the format. Throws Error unless it is .npy or .safetensors.
   FeatureFile(const std::filesystem::path& path, std::int64_t dim);
 
   // `features`: [samples, dim], on any device.
   void append(std::span<const Sample> samples, const at::Tensor& features);
 
-  // Both files are there after this.
+  // Puts both files in place.
   void commit();
 
   std::filesystem::path table() const;

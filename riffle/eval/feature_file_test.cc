@@ -9,7 +9,7 @@
 #include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/embedding.h"
-#include "riffle/model/safetensors.h"
+#include "riffle/tensors/safetensors.h"
 
 namespace riffle {
 namespace {
@@ -67,7 +67,7 @@ TEST_F(FeatureFileTest, ASampleCountEndsTheStreamEarly) {
   EXPECT_EQ(rows, 11);
 }
 
-TEST_F(FeatureFileTest, NpyHasItsShapeInFrontAndRawFloatsBehind) {
+TEST_F(FeatureFileTest, NpyHasItsShapeFirstAndThenRawFloats) {
   const fs::path path = folder_ / "f.npy";
   FeatureFile file(path, 3);
   Sample sample;

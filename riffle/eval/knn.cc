@@ -9,6 +9,7 @@
 
 #include "riffle/base/text.h"
 #include "riffle/eval/embedding.h"
+#include "riffle/tensors/unit_length.h"
 
 namespace riffle {
 namespace {

@@ -14,8 +14,9 @@
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/embedding.h"
+#include "riffle/eval/lars.h"
 #include "riffle/eval/softmax_regression.h"
-#include "riffle/train/lars.h"
+#include "riffle/tensors/unit_length.h"
 
 namespace riffle {
 namespace {
@@ -25,8 +26,6 @@ constexpr std::int64_t kBlockRows = 8192;
 // first weights to those that unit-length features need is a factor of about a hundred, and the
 // cosine halves the mean rate: steps x lr x trust below ln(100) / 5 cannot get there.
 constexpr double kLeastGrowth = 1.0;
-// A channel that varies less than this, on features of unit length, is constant but for rounding.
-constexpr double kLeastUnitStd = 1e-6;
 
 std::vector<LinearRecipe> recipes() {
   LinearRecipe imagenet;
@@ -147,7 +146,7 @@ LinearClassifier fit_ridge(const at::Tensor& features, const at::Tensor& classes
   covariance.div_(n);
   by_class.div_(n);
 
-  const at::Tensor scale = covariance.diagonal().sqrt().clamp_min(kLeastUnitStd).reciprocal();
+  const at::Tensor scale = covariance.diagonal().sqrt().clamp_min(kLeastStd).reciprocal();
   const at::Tensor system = covariance * scale.unsqueeze(0) * scale.unsqueeze(1) +
                             recipe.penalty * torch::eye(dim, options);
   const at::Tensor factor = torch::linalg_cholesky(system);

@@ -14,7 +14,8 @@
 #include "riffle/base/text.h"
 #include "riffle/eval/embedding.h"
 #include "riffle/eval/testing/clusters.h"
-#include "riffle/model/safetensors.h"
+#include "riffle/tensors/safetensors.h"
+#include "riffle/tensors/unit_length.h"
 
 namespace riffle {
 namespace {

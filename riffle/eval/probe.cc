@@ -14,6 +14,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/base/thread_pool.h"
+#include "riffle/tensors/unit_length.h"
 
 namespace riffle {
 namespace {

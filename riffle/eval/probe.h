@@ -17,21 +17,21 @@ struct ProbeResult {
   double knn_top1 = 0;
   // One standard error of linear_top1 from the finite number of validation pictures.
   double standard_error = 0;
-  std::string
-      recipe;  // in words with every figure; belongs beside the accuracies wherever they are shown
+  // In words with every figure; belongs beside the accuracies wherever they are shown.
+  std::string recipe;
   // [n, 3] bool, on the CPU: which validation pictures linear top-1, linear top-5 and k-NN got
   // right, for accuracies on some of them.
   at::Tensor hits;
 };
 
-// Leaves the model as it was. A function of weights, pictures and recipe: neither thread count nor
-// batch size shows. Throws Error when a validation label is missing from training. Safe to call
-// from several threads with models of their own on the CPU.
+// Returns the accuracies, a function of weights, pictures and recipe: neither thread count nor
+// batch size shows. Leaves the model as it was. Throws Error if a validation label is missing from
+// training. On the CPU, safe to call from several threads with a model each.
 ProbeResult probe(Objective& objective, const LabelledPictures& train, const LabelledPictures& val,
                   const LinearRecipe& recipe, const KnnOptions& knn = {});
 
-// The same on features made before. Random crops cannot be had any more: a recipe with them throws
-// Error.
+// Returns the same from features computed before. Throws Error for a recipe with random crops,
+// which are not possible then.
 ProbeResult probe(const LabelledFeatures& train, const LabelledFeatures& val,
                   const LinearRecipe& recipe, const KnnOptions& knn = {});
 

@@ -15,7 +15,8 @@
 #include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/probe.h"
-#include "riffle/model/safetensors.h"
+#include "riffle/model/state.h"
+#include "riffle/tensors/safetensors.h"
 #include "riffle/train/learner.h"
 
 namespace riffle {
@@ -24,7 +25,7 @@ namespace {
 constexpr int kSize = 16;
 
 // Noisy pictures of one colour; the class says which channels are strong. Colours stray so far from
-// their class that nobody can tell all.
+// their class that no classifier can tell all.
 LabelledPictures pictures(std::uint64_t seed, std::int64_t samples) {
   LabelledPictures set;
   set.pictures = torch::empty({samples, kSize, kSize, 3}, torch::kUInt8);
@@ -48,7 +49,8 @@ LabelledPictures pictures(std::uint64_t seed, std::int64_t samples) {
   return set;
 }
 
-// A network that has learned a little, so that its statistics and weights are no special ones.
+// A network that has learned a little, so that its statistics and weights are not those of the
+// start.
 class ProbeReference : public TempFolder {
  protected:
   ProbeReference() {

@@ -91,7 +91,7 @@ TEST(Collect, NamesASampleWithoutLabel) {
 
 TEST(Collect, RefusesAnEmptyStream) {
   GreyStream stream(0, true);
-  EXPECT_THAT(error_of([&] { collect(stream, 0, 4); }), HasSubstr("gave no sample"));
+  EXPECT_THAT(error_of([&] { collect(stream, 0, 4); }), HasSubstr("has no samples"));
 }
 
 TEST(Embed, IsTheSameFromStreamAndPicturesAndForAnyBatch) {

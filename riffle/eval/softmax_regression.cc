@@ -10,10 +10,8 @@
 namespace riffle {
 namespace {
 
-// A channel that varies less than this is constant but for rounding.
-constexpr double kLeastStd = 1e-6;
-// Descent ends when the gradient is so much smaller than at the start; accuracies have settled long
-// before.
+// Descent ends when the gradient is smaller by this factor than at the start; accuracies have
+// settled long before.
 constexpr double kTolerance = 1e-3;
 constexpr std::int64_t kMostSteps = 500;
 constexpr std::int64_t kHeldOut = 5;  // every fifth
@@ -23,7 +21,7 @@ struct Point {
 };
 
 // Rows in the new basis are (rows - mean) times `basis`; there the covariance is l / (l + penalty)
-// in each direction, l being that of the standardised features, and the squared length of
+// in each direction, l being the covariance of the standardised features, and the squared length of
 // standardised weights is a sum of squares with `length`.
 struct Basis {
   at::Tensor mean, basis, length;

@@ -322,8 +322,8 @@ Fork batch_norm_forked(const BatchNormTensors& norm, const torch::Tensor& x, boo
     return both(with_running_statistics(norm, x, relu, residual));
   }
 #if RIFFLE_CUDA
-  if (fits_gpu_kernels(norm, x) && (training || !torch::GradMode::is_enabled())) {
-    return batch_norm_on_gpu(norm, x, training, views, relu, residual);
+  if (fits_batch_norm_gpu(norm, x) && (training || !torch::GradMode::is_enabled())) {
+    return batch_norm_gpu(norm, x, training, views, relu, residual);
   }
 #endif
   return both(batch_norm_composed(norm, x, training, views, relu, residual));
@@ -332,9 +332,9 @@ Fork batch_norm_forked(const BatchNormTensors& norm, const torch::Tensor& x, boo
 torch::Tensor batch_norm_relu_pool(const BatchNormTensors& norm, const torch::Tensor& x,
                                    bool training, std::int64_t views) {
 #if RIFFLE_CUDA
-  if (x.scalar_type() == torch::kBFloat16 && fits_gpu_kernels(norm, x) &&
+  if (x.scalar_type() == torch::kBFloat16 && fits_batch_norm_gpu(norm, x) &&
       (training || !torch::GradMode::is_enabled())) {
-    return pooled_on_gpu(norm, x, training, views);
+    return batch_norm_relu_pool_gpu(norm, x, training, views);
   }
 #endif
   const torch::Tensor maps = batch_norm(norm, x, training, views, /*relu=*/true, {});

@@ -2,9 +2,9 @@
 // differentiable operation.
 //
 // On the CPU (float32) and on a GPU (float32 or bfloat16) it is one operation that reads each map,
-// channels last, as few times as it can and normalises several views of a batch in one go, each by
-// its own statistics; elsewhere it is put together from torch's operations. Statistics, weight and
-// bias are float32. The result does not depend on the number of threads.
+// channels last, as few times as it can and normalises several views of a batch in one pass, each
+// by its own statistics; elsewhere it is put together from torch's operations. Statistics, weight
+// and bias are float32. The result does not depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +14,36 @@
 namespace riffle {
 
 struct BatchNormTensors {
-  torch::Tensor weight;  // undefined together with bias: no affine part
+  // Both undefined: no affine part.
+  torch::Tensor weight;
   torch::Tensor bias;
-  torch::Tensor running_mean;  // in training moved towards each view's statistics in turn
+  // In training moved towards each view's statistics in turn.
+  torch::Tensor running_mean;
   torch::Tensor running_var;
   double momentum;
   double epsilon;
 };
 
-// The same numbers twice, for two users: a GPU takes the gradients of both in one go, where
+// The same numbers twice, for two users: a GPU takes the gradients of both in one pass, where
 // autograd would have to add them up first.
 struct Fork {
   torch::Tensor first, second;
 };
 
-// `x` is [views * n, channels] or [views * n, channels, height, width]; `residual`, if defined, is
-// of the same shape. May overwrite `x` when not training and no gradient is wanted.
+// Returns the normalised maps. `x` is [views * n, channels] or [views * n, channels, height,
+// width]; `residual`, if defined, has the same shape. May overwrite `x` when not training and no
+// gradient is wanted. Throws Error if a training batch has one row per view.
 torch::Tensor batch_norm(const BatchNormTensors& norm, const torch::Tensor& x, bool training,
                          std::int64_t views, bool relu, const torch::Tensor& residual);
 Fork batch_norm_forked(const BatchNormTensors& norm, const torch::Tensor& x, bool training,
                        std::int64_t views, bool relu, const torch::Tensor& residual);
 
-// batch_norm() with a ReLU, then the largest of each 3x3 pixels, with stride 2 and padding 1. On a
-// GPU (bfloat16) one operation too.
+// As batch_norm() with a ReLU, then the largest of each 3x3 pixels, with stride 2 and padding 1. On
+// a GPU (bfloat16) one operation too.
 torch::Tensor batch_norm_relu_pool(const BatchNormTensors& norm, const torch::Tensor& x,
                                    bool training, std::int64_t views);
 
-// batch_norm() from torch's operations alone, on any device and for any type.
+// As batch_norm(), from torch's operations alone, on any device and for any type.
 torch::Tensor batch_norm_composed(const BatchNormTensors& norm, const torch::Tensor& x,
                                   bool training, std::int64_t views, bool relu,
                                   const torch::Tensor& residual);

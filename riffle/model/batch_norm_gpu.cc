@@ -6,30 +6,24 @@
 #include <torch/autograd.h>
 #include <torch/types.h>
 
-#include "riffle/base/error.h"
-#include "riffle/base/text.h"
 #include "riffle/model/batch_norm_cuda.h"
-#include "riffle/model/pool_cuda.h"
+#include "riffle/model/batch_norm_pool_cuda.h"
+#include "riffle/tensors/check_cuda.h"
 
 namespace riffle {
 namespace {
 
 namespace gpu = batch_norm_cuda;
 
-void checked(cudaError_t status) {
-  if (status == cudaSuccess) return;
-  throw Error(cat("batch norm on the GPU failed: ", cudaGetErrorString(status)),
-              ErrorKind::failure);
-}
+void checked(cudaError_t status) { check_cuda(status, "batch norm"); }
 
 cudaStream_t current_stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
 
 gpu::Shape shape_of(const torch::Tensor& x, std::int64_t views) {
-  return {
-      .views = static_cast<int>(views),
-      .rows = x.numel() / x.size(1) / views,
-      .channels = static_cast<int>(x.size(1)),
-      .number = x.scalar_type() == torch::kFloat32 ? gpu::Number::float32 : gpu::Number::bfloat16};
+  return {.views = static_cast<int>(views),
+          .rows = x.numel() / x.size(1) / views,
+          .channels = static_cast<int>(x.size(1)),
+          .number = x.scalar_type() == torch::kFloat32 ? Number::float32 : Number::bfloat16};
 }
 
 torch::Tensor in_memory_order(const torch::Tensor& x) {
@@ -72,7 +66,7 @@ torch::Tensor applied(const gpu::Shape& shape, const torch::Tensor& x,
   return y;
 }
 
-// Each view's statistics; the running ones follow them.
+// Returns each view's statistics; the running ones follow them.
 torch::Tensor batch_statistics(const BatchNormTensors& norm, const torch::Tensor& x,
                                const gpu::Shape& shape) {
   const torch::Tensor partial = partial_sums(x, shape);
@@ -94,9 +88,9 @@ torch::Tensor running_scale_and_shift(const BatchNormTensors& norm) {
   return torch::stack({scale, shift});
 }
 
-class GpuBatchNorm : public torch::autograd::Function<GpuBatchNorm> {
+class BatchNormGpu : public torch::autograd::Function<BatchNormGpu> {
  public:
-  // Gives the result twice, see Fork.
+  // Returns the result twice, see Fork.
   static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context,
                                                 const torch::Tensor& x,
                                                 const std::optional<torch::Tensor>& weight,
@@ -184,7 +178,7 @@ torch::Tensor pooled_like(const torch::Tensor& x, const gpu::PoolShape& shape,
                       x.options().dtype(type).memory_format(torch::MemoryFormat::ChannelsLast));
 }
 
-class GpuPooledBatchNorm : public torch::autograd::Function<GpuPooledBatchNorm> {
+class PooledBatchNormGpu : public torch::autograd::Function<PooledBatchNormGpu> {
  public:
   static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& x,
                                const std::optional<torch::Tensor>& weight,
@@ -245,18 +239,16 @@ std::optional<torch::Tensor> if_defined(const torch::Tensor& x) {
 
 }  // namespace
 
-bool fits_gpu_kernels(const BatchNormTensors& norm, const torch::Tensor& x) {
+bool fits_batch_norm_gpu(const BatchNormTensors& norm, const torch::Tensor& x) {
   if (!x.is_cuda() || norm.running_mean.scalar_type() != torch::kFloat32) return false;
-  if (x.scalar_type() == torch::kFloat32)
-    return x.size(1) % gpu::group_of(gpu::Number::float32) == 0;
-  return x.scalar_type() == torch::kBFloat16 &&
-         x.size(1) % gpu::group_of(gpu::Number::bfloat16) == 0;
+  if (x.scalar_type() == torch::kFloat32) return x.size(1) % gpu::group_of(Number::float32) == 0;
+  return x.scalar_type() == torch::kBFloat16 && x.size(1) % gpu::group_of(Number::bfloat16) == 0;
 }
 
-Fork batch_norm_on_gpu(const BatchNormTensors& norm, const torch::Tensor& x, bool training,
-                       std::int64_t views, bool relu, const torch::Tensor& residual) {
+Fork batch_norm_gpu(const BatchNormTensors& norm, const torch::Tensor& x, bool training,
+                    std::int64_t views, bool relu, const torch::Tensor& residual) {
   if (training) {
-    const auto y = GpuBatchNorm::apply(x, if_defined(norm.weight), if_defined(norm.bias),
+    const auto y = BatchNormGpu::apply(x, if_defined(norm.weight), if_defined(norm.bias),
                                        if_defined(residual), norm, views, relu);
     return {y[0], y[1]};
   }
@@ -269,10 +261,10 @@ Fork batch_norm_on_gpu(const BatchNormTensors& norm, const torch::Tensor& x, boo
   return {y, y};
 }
 
-torch::Tensor pooled_on_gpu(const BatchNormTensors& norm, const torch::Tensor& x, bool training,
-                            std::int64_t views) {
+torch::Tensor batch_norm_relu_pool_gpu(const BatchNormTensors& norm, const torch::Tensor& x,
+                                       bool training, std::int64_t views) {
   if (training) {
-    return GpuPooledBatchNorm::apply(x, if_defined(norm.weight), if_defined(norm.bias), norm,
+    return PooledBatchNormGpu::apply(x, if_defined(norm.weight), if_defined(norm.bias), norm,
                                      views);
   }
   const torch::Tensor from = in_memory_order(x);

@@ -92,7 +92,7 @@ TEST_F(BatchNormOnGpu, TrainingGivesTheValuesAndGradientsOfTorch) {
           inputs.ignore_kinks(views);
           Inputs ours = inputs.with(type, torch::kFloat32);
           Inputs exact = inputs.with(torch::kFloat64, torch::kFloat64);
-          ASSERT_TRUE(fits_gpu_kernels(ours.norm, ours.x));
+          ASSERT_TRUE(fits_batch_norm_gpu(ours.norm, ours.x));
           const auto a = values_and_gradients(
               ours, batch_norm(ours.norm, ours.x, true, views, relu, ours.residual));
           const auto b = values_and_gradients(

@@ -1,10 +1,9 @@
 // The loops of the CPU's batch normalisation, each over a run of rows [rows, channels] in memory
-// order.
+// order. For batch_norm.cc alone.
 //
-// Apart from the operation so that they can be compiled for several instruction sets without
+// They have a file of their own so that they can be compiled for several instruction sets without
 // LibTorch's headers. Sums are added to, in an order that depends on `rows` alone, and no
-// multiply-add is contracted: every instruction set gives the same bits. Not meant for use outside
-// batch_norm.cc.
+// multiply-add is contracted: every instruction set gives the same bits.
 #pragma once
 
 #include <cstdint>

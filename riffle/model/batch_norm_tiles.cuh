@@ -12,10 +12,10 @@ namespace riffle::batch_norm_cuda {
 constexpr int kLanes = 8;
 constexpr int kRowsAtOnce = 32;
 constexpr int kThreads = kLanes * kRowsAtOnce;
-constexpr int kFlight = 4;  // loads of 16 bytes that a thread has under way
+// Loads of 16 bytes that a thread has in flight.
+constexpr int kFlight = 4;
 // Blocks that a multiprocessor holds at a time; all blocks of a launch run at once.
 constexpr int kBlocksAtOnce = 4;
-constexpr int kWarp = 32;
 constexpr int kWarps = kThreads / kWarp;
 
 // Where a thread works: its first channel, and the rows [begin, end) of the view, every kRowsAtOnce

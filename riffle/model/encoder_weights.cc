@@ -11,7 +11,7 @@
 #include "riffle/augment/imagenet_scale.h"
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
-#include "riffle/model/safetensors.h"
+#include "riffle/tensors/safetensors.h"
 
 namespace riffle {
 namespace {

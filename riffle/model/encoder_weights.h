@@ -1,9 +1,9 @@
-// An encoder's weights by themselves, under torchvision's names, to and from safetensors files:
+// An encoder's weights without the heads, under torchvision's names, to and from safetensors files:
 // what `riffle export` writes and model.init reads.
 //
 // The file's metadata says what the network is (arch, stem, width, features), which pictures it
 // learned from (size, px) and what it wants to be fed (mean, std of RGB values in [0, 1]). A file
-// without metadata is understood by the shapes of its tensors; a classifier (fc.*) is passed over.
+// without metadata is understood by the shapes of its tensors; a classifier (fc.*) is ignored.
 #pragma once
 
 #include <cstdint>
@@ -18,33 +18,37 @@
 namespace riffle {
 
 struct EncoderWeights {
-  NamedTensors tensors;   // "conv1.weight", "layer1.0.bn1.running_mean", ...; on the CPU
-  ModelConfig model;      // arch, stem and width; the rest is default
-  std::int64_t size = 0;  // side of the pictures it was trained on, px; 0: unknown
+  // "conv1.weight", "layer1.0.bn1.running_mean", ...; on the CPU.
+  NamedTensors tensors;
+  // arch, stem and width; the rest is default.
+  ModelConfig model;
+  // Side of the pictures it was trained on, px; 0: unknown.
+  std::int64_t size = 0;
 
+  // Throws Error if there is no such tensor.
   const torch::Tensor& at(const std::string& name) const;
-  // Text for files: of safetensors, of ONNX models.
+  // Returns the text that safetensors files and ONNX models carry.
   std::map<std::string, std::string> metadata() const;
-  // "resnet18, stem small, width 16"
+  // Returns "resnet18, stem small, width 16".
   std::string architecture() const;
 };
 
-// The weights of the part of `objective` named "encoder", copied.
+// Returns copies of the weights of the module "encoder" of `objective`.
 EncoderWeights encoder_weights(const Objective& objective, const ModelConfig& model,
                                std::int64_t size);
 
-// Throws Error when it cannot be written.
+// Throws Error if the file cannot be written.
 void write_encoder(const std::filesystem::path& path, const EncoderWeights& weights);
 
-// Throws Error naming the file when it is no safetensors file, or holds no ResNet that riffle has.
+// Throws Error, naming the file, if it is not a safetensors file or does not hold a ResNet that
+// riffle has.
 EncoderWeights read_encoder(const std::filesystem::path& path);
 
-// Copies them into the encoder of `objective`, which was made from `model`. Throws Error when they
-// are of another architecture.
+// Copies the weights into the encoder of `objective`, which has the configuration `model`. Throws
+// Error if they are of another architecture.
 void load_encoder(Objective& objective, const ModelConfig& model, const EncoderWeights& weights);
 
-// An encoder with these weights and nothing worth mentioning behind it: to encode with, not to
-// train.
+// Returns an encoder with these weights and the smallest heads: to encode with, not to train.
 std::shared_ptr<Objective> make_encoder(const EncoderWeights& weights);
 
 }  // namespace riffle

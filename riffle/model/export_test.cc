@@ -17,7 +17,7 @@
 #include "riffle/base/text.h"
 #include "riffle/model/encoder_weights.h"
 #include "riffle/model/onnx.h"
-#include "riffle/model/safetensors.h"
+#include "riffle/tensors/safetensors.h"
 
 namespace riffle {
 namespace {

@@ -1,5 +1,5 @@
 // Initial weights as a pure function of (seed, name of the parameter): they depend neither on
-// torch's generator nor on the order in which modules are made.
+// torch's generator nor on the order in which modules are constructed.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,15 @@ class Init {
  public:
   explicit Init(std::uint64_t seed, std::string path = "") : seed_(seed), path_(std::move(path)) {}
 
-  // The module `name` inside this one.
+  // Returns the place of the module `name` inside this one.
   Init at(const std::string& name) const { return Init(seed_, path_ + name + "."); }
 
-  // Convolution [out, in, height, width] before a ReLU: normal with variance 2 / (out * height *
-  // width). Channels last.
+  // Returns the weight of a convolution [out, in, height, width] before a ReLU: normal with
+  // variance 2 / (out * height * width). Channels last.
   torch::Tensor kaiming_normal(const std::string& name, torch::IntArrayRef shape) const;
 
-  // What torch gives a linear layer: uniform within 1 / sqrt(inputs), for its weight and its bias.
+  // Returns what torch begins a linear layer with: uniform within 1 / sqrt(inputs), for its weight
+  // and its bias.
   torch::Tensor linear_uniform(const std::string& name, torch::IntArrayRef shape,
                                std::int64_t inputs) const;
 

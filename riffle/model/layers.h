@@ -1,5 +1,5 @@
-// The layers that encoders and heads are made of. Parameters and buffers have the names torch gives
-// them.
+// The layers that encoders and heads consist of. Parameters and buffers have the names that torch
+// uses.
 //
 // How a batch passes is an argument, not a flag of the module: the same network can serve
 // evaluation while it is being trained. Pictures and maps are channels last. Weights are float32; a
@@ -21,8 +21,8 @@ namespace riffle {
 inline constexpr double kBatchNormEpsilon = 1e-5;
 
 struct Pass {
-  bool training =
-      false;  // batch statistics, and running statistics follow them; otherwise running statistics
+  // With batch statistics, which the running ones follow; otherwise with running statistics.
+  bool training = false;
   // The batch is this many equal batches one after the other, each normalised by its own
   // statistics.
   std::int64_t views = 1;
@@ -55,7 +55,8 @@ class BatchNorm : public torch::nn::Module {
  public:
   struct Options {
     bool affine = true;
-    double gamma = 1.0;  // initial scale; 0 lets a residual block begin as the identity
+    // Initial scale; 0 lets a residual block begin as the identity.
+    double gamma = 1.0;
   };
   BatchNorm(std::int64_t channels, Options options);
   explicit BatchNorm(std::int64_t channels) : BatchNorm(channels, Options()) {}
@@ -64,12 +65,12 @@ class BatchNorm : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& maps, Pass pass, bool relu,
                         const torch::Tensor& residual = {}) const;
 
-  // With a ReLU, for two users.
+  // As forward() with a ReLU, for two users.
   Fork forward_forked(const torch::Tensor& maps, Pass pass, const torch::Tensor& residual) const;
-  // With a ReLU, then the largest of each 3x3 pixels, with stride 2 and padding 1.
+  // As forward() with a ReLU, then the largest of each 3x3 pixels, with stride 2 and padding 1.
   torch::Tensor forward_and_pool(const torch::Tensor& maps, Pass pass) const;
 
-  // How many batches the running statistics have seen. Nothing reads it but files: whoever trains
+  // Returns how many batches the running statistics have seen. Only files read it, so Objective
   // counts for all layers at once.
   const torch::Tensor& batches_tracked() const { return batches_tracked_; }
 

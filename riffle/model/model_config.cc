@@ -1,8 +1,17 @@
 #include "riffle/model/model_config.h"
 
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
 #include "riffle/model/objective.h"
 
 namespace riffle {
+namespace {
+
+void check_least(const char* key, std::int64_t value, std::int64_t least) {
+  if (value < least) throw Error(cat(key, " is ", value, "; it must be at least ", least));
+}
+
+}  // namespace
 
 void ModelConfig::describe(Fields& fields) {
   fields.add("model.objective", objective, objective_names(),
@@ -20,8 +29,8 @@ void ModelConfig::describe(Fields& fields) {
       "model.residual_gamma", residual_gamma,
       "initial scale of the last norm of a residual block; 0: the block begins as the identity");
   fields.add("model.grow_every", grow_every,
-             "the encoder begins with one block a stage and gains one every so many updates, last "
-             "stage first, until it is the whole of model.arch; 0: it is from the start");
+             "the encoder begins with one block a stage and gains one every N updates, last stage "
+             "first, until it is the whole of model.arch; 0: it is from the start");
   fields.add("model.projector_hidden", projector_hidden,
              "hidden width of the projector; 0: the encoder's output width");
   fields.add("model.projector_out", projector_out, "width of the tracked features");
@@ -30,6 +39,23 @@ void ModelConfig::describe(Fields& fields) {
       "model.init", init,
       "safetensors file with the weights the encoder starts from, under torchvision's names; "
       "empty: random weights");
+}
+
+void ModelConfig::validate() const {
+  check_least("model.width", width, 1);
+  check_least("model.projector_hidden", projector_hidden, 0);
+  check_least("model.projector_out", projector_out, 1);
+  check_least("model.predictor_hidden", predictor_hidden, 1);
+  check_least("model.grow_every", grow_every, 0);
+  if (grow_every == 0) return;
+  if (residual_gamma != 0.0) {
+    throw Error(cat("model.grow_every=", grow_every, " needs model.residual_gamma=0, not ",
+                    residual_gamma, ": a block that is added must begin as the identity"));
+  }
+  if (!init.empty()) {
+    throw Error(cat("model.grow_every=", grow_every, " cannot go with model.init=", init,
+                    ": the blocks to be added would not begin as the identity"));
+  }
 }
 
 }  // namespace riffle

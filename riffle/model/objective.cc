@@ -1,11 +1,22 @@
 #include "riffle/model/objective.h"
 
-#include <ATen/ATen.h>
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
 
+#include <ATen/ATen.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "riffle/augment/view_plan.h"
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/model/encoder_weights.h"
+#include "riffle/model/mlp.h"
+#include "riffle/model/resnet.h"
 #include "riffle/model/simsiam.h"
+#include "riffle/model/weight_cast.h"
+#include "riffle/tensors/unit_length.h"
 
 namespace riffle {
 namespace {
@@ -34,7 +45,103 @@ std::shared_ptr<Objective> make_untrained(const ModelConfig& config, std::uint64
   throw Error(unknown_name("model.objective", config.objective, objective_names()));
 }
 
+void check_views(const torch::Tensor& views) {
+  if (views.dim() != 4 || views.size(0) % kViews != 0) {
+    throw std::logic_error(
+        cat("views must be [2 * batch, channels, height, width], not ", views.sizes()));
+  }
+}
+
+bool awake(const torch::Tensor& parameter) { return parameter.requires_grad(); }
+
 }  // namespace
+
+Objective::Objective(const ModelConfig& config, std::uint64_t seed)
+    : feature_dim_(config.projector_out), grow_every_(config.grow_every) {
+  config.validate();
+  const Init init(seed);
+  encoder_ = register_module("encoder", std::make_shared<ResNet>(config, init.at("encoder")));
+  const std::int64_t width = encoder_dim();
+  const std::int64_t hidden = config.projector_hidden == 0 ? width : config.projector_hidden;
+  projector_ = register_module(
+      "projector",
+      std::make_shared<Mlp>(init.at("projector"), std::vector{width, hidden, hidden, feature_dim_},
+                            Mlp::Ending::norm));
+  set_grown(grow_every_ == 0 ? encoder_->blocks_to_grow() : 0);
+}
+
+std::int64_t Objective::encoder_dim() const { return encoder_->features(); }
+
+void Objective::set_grown(int blocks) {
+  grown_ = blocks;
+  encoder_->set_grown(blocks);
+}
+
+bool Objective::grow_to(std::int64_t update) {
+  if (grow_every_ == 0) return false;
+  const auto blocks =
+      static_cast<int>(std::min<std::int64_t>(update / grow_every_, encoder_->blocks_to_grow()));
+  if (blocks == grown_) return false;
+  set_grown(blocks);
+  return true;
+}
+
+// Both views of a batch pass together, batch norm keeping their statistics apart: convolutions are
+// quicker on one large batch than on two.
+torch::Tensor Objective::embed(const torch::Tensor& views, const Pass& pass) const {
+  return projector_->forward(encoder_->forward(views, pass), pass);
+}
+
+// The weights of convolutions and linear layers, but for blocks that sleep, unless they are of this
+// type already.
+std::vector<torch::Tensor> Objective::weights_to_cast(torch::ScalarType type) const {
+  std::vector<torch::Tensor> weights;
+  if (type == torch::kFloat32) return weights;
+  for (const torch::Tensor& parameter : parameters()) {
+    if (parameter.dim() > 1 && awake(parameter)) weights.push_back(parameter);
+  }
+  return weights;
+}
+
+void Objective::count_batches() const {
+  std::vector<torch::Tensor> counts;
+  for (const auto& module : modules(/*include_self=*/false)) {
+    const auto norm = std::dynamic_pointer_cast<BatchNorm>(module);
+    if (norm && std::ranges::all_of(norm->parameters(), awake)) {
+      counts.push_back(norm->batches_tracked());
+    }
+  }
+  at::_foreach_add_(counts, kViews);
+}
+
+ObjectiveOutput Objective::forward(const torch::Tensor& views) {
+  check_views(views);
+  const WeightCast cast(weights_to_cast(views.scalar_type()), views.scalar_type());
+  const Pass pass{.training = true, .views = kViews};
+  const torch::Tensor embeddings = embed(views, pass);
+  const torch::Tensor fixed = embeddings.detach();
+  const torch::Tensor targets = unit_length(fixed);
+  const torch::Tensor value = loss({views, embeddings, targets, pass});
+
+  const torch::NoGradGuard no_gradient;
+  count_batches();
+  const auto halves = fixed.chunk(kViews);
+  return {.loss = value,
+          .features = unit_length(halves[0] + halves[1]),
+          .std = targets.std(0, /*unbiased=*/false).mean() *
+                 std::sqrt(static_cast<double>(feature_dim_))};
+}
+
+torch::Tensor Objective::features(const torch::Tensor& views) {
+  const torch::NoGradGuard no_gradient;
+  const WeightCast cast(weights_to_cast(views.scalar_type()), views.scalar_type());
+  return unit_length(embed(views, {.training = false}));
+}
+
+torch::Tensor Objective::encode(const torch::Tensor& pictures) {
+  const torch::NoGradGuard no_gradient;
+  return encoder_->forward(pictures, {.training = false});
+}
 
 std::vector<std::string> objective_names() {
   std::vector<std::string> names;

@@ -1,5 +1,10 @@
-// What is learned from two views. A self-supervised method is one file: an Objective that owns its
-// encoder, registered as the module "encoder" (a ResNet), and its heads.
+// What is learned from two views. A self-supervised method is one file: an Objective that says what
+// the loss of a batch is, and adds the heads that only it has.
+//
+// All methods share the encoder (a ResNet, the module "encoder"), the projector (an Mlp, the module
+// "projector"), whose outputs are called embeddings, and what training needs around them: weights
+// cast to the type computed in, a network that grows, batch norms that count their batches,
+// features for the buffer and the collapse gauge.
 #pragma once
 
 #include <cstdint>
@@ -14,51 +19,91 @@
 
 namespace riffle {
 
+class Mlp;
+class ResNet;
+struct Pass;
+
 struct ObjectiveOutput {
-  torch::Tensor loss;      // scalar, to call backward() on
-  torch::Tensor features;  // [batch, feature_dim], unit length, detached: what the buffer tracks
-  torch::Tensor
-      std;  // scalar: mean over channels of the std of unit-length projections, times sqrt(dim).
-            // About 1 when features spread over the sphere, 0 when they collapsed
+  // Scalar, to call backward() on.
+  torch::Tensor loss;
+  // [batch, feature_dim], unit length, detached: what the buffer tracks.
+  torch::Tensor features;
+  // Collapse gauge, a scalar: mean over channels of the standard deviation of unit-length
+  // embeddings, times sqrt(feature_dim). About 1 when they spread over the sphere, 0 when all are
+  // the same.
+  torch::Tensor std;
 };
 
+// Views are [n, channels, height, width]. Their type is the one computed in; losses, embeddings and
+// features are float32 all the same. forward() and grow_to() are for one thread; features() and
+// encode() leave the module as it is and may be called from other threads while nothing trains.
 class Objective : public torch::nn::Module {
  public:
-  // Views are [n, channels, height, width]. Their type is the one computed in; loss and features
-  // are float32 all the same.
-
   // Training mode. `views`: two of each sample, the first ones of all samples, then the second
   // ones, each half with batch-norm statistics of its own.
-  virtual ObjectiveOutput forward(const torch::Tensor& views) = 0;
+  ObjectiveOutput forward(const torch::Tensor& views);
 
-  // Features to track of samples that just arrived, from the pictures as they are: evaluation mode
-  // (running statistics, as a batch of one clip must not normalise itself), no gradient. [n,
-  // feature_dim]
-  virtual torch::Tensor features(const torch::Tensor& views) = 0;
+  // Returns features to track of samples that just arrived, [n, feature_dim], from the pictures as
+  // they are: evaluation mode (running statistics, as a batch of one clip must not normalise
+  // itself), no gradient.
+  torch::Tensor features(const torch::Tensor& views);
 
-  // For networks that grow: called before each forward(), with the number of updates made so far.
-  // True when the network that trains is another one from here on: parameters that slept require a
-  // gradient now. Where they lie, and what features() and encode() give, does not change.
-  virtual bool grow_to(std::int64_t /*update*/) { return false; }
+  // Returns what probes and users want, [n, encoder_dim]: pooled encoder output in evaluation mode,
+  // no gradient.
+  torch::Tensor encode(const torch::Tensor& pictures);
 
-  // What probes and users want: pooled encoder output in evaluation mode, no gradient. [batch,
-  // encoder_dim]
-  virtual torch::Tensor encode(const torch::Tensor& pictures) = 0;
+  // Lets the network grow (model.grow_every): to be called before each forward(), with the number
+  // of updates made so far. Returns true when the network that trains is another one from here on:
+  // parameters that slept require a gradient now. Where they lie, and what features() and encode()
+  // return, does not change.
+  bool grow_to(std::int64_t update);
 
-  virtual std::int64_t feature_dim() const = 0;
-  virtual std::int64_t encoder_dim() const = 0;
+  std::int64_t feature_dim() const { return feature_dim_; }
+  std::int64_t encoder_dim() const;
 
-  // Parameters whose learning rate may be held constant (SimSiam's predictor). The rest follow the
-  // schedule.
-  virtual std::vector<torch::Tensor> predictor_parameters() = 0;
+  // Parameters whose learning rate may be held constant (SimSiam's predictor). The others follow
+  // the schedule.
+  virtual std::vector<torch::Tensor> predictor_parameters() { return {}; }
+
+  // Called after each step of the optimiser, for what follows the parameters without a gradient,
+  // such as a copy that is their moving average. Such a copy is a registered module whose
+  // parameters do not require a gradient. Recorded on a GPU as loss() is.
+  virtual void follow() {}
+
+ protected:
+  // Throws Error for a configuration that cannot work.
+  Objective(const ModelConfig& config, std::uint64_t seed);
+
+  // One training pass of both views of n samples.
+  struct Batch {
+    const torch::Tensor& views;       // [2 n, channels, height, width]
+    const torch::Tensor& embeddings;  // [2 n, feature_dim], float32
+    const torch::Tensor& targets;     // the same at unit length, without gradient
+    const Pass& pass;                 // how they passed; a method's own heads follow it
+  };
+  // Returns the loss of a batch, a float32 scalar. Weights are cast meanwhile. On a GPU this is
+  // recorded once and replayed: it must not read a value back, choose by one, or draw on the host.
+  virtual torch::Tensor loss(const Batch& batch) = 0;
+
+ private:
+  torch::Tensor embed(const torch::Tensor& views, const Pass& pass) const;
+  std::vector<torch::Tensor> weights_to_cast(torch::ScalarType type) const;
+  void count_batches() const;
+  void set_grown(int blocks);
+
+  std::int64_t feature_dim_;
+  std::int64_t grow_every_;
+  int grown_ = 0;
+  std::shared_ptr<ResNet> encoder_;
+  std::shared_ptr<Mlp> projector_;
 };
 
-// The names that model.objective takes.
+// Returns the names that model.objective takes.
 std::vector<std::string> objective_names();
 
-// The objective that config.objective names, initialised from `seed` alone, but for the encoder
-// where config.init names a file. Throws Error when that cannot be used, and for a name that is
-// none.
+// Returns the objective that config.objective names, initialised from `seed` alone, but for the
+// encoder where config.init names a file. Throws Error if that file cannot be used, and for an
+// unknown name.
 std::shared_ptr<Objective> make_objective(const ModelConfig& config, std::uint64_t seed);
 
 }  // namespace riffle

@@ -124,7 +124,7 @@ class Graph {
     return output;
   }
 
-  // A convolution with the norm behind it folded in.
+  // A convolution with the norm after it folded in.
   std::string conv(const std::string& input, const std::string& layer, const std::string& norm,
                    std::int64_t stride) {
     const auto values = [&](const char* name) {

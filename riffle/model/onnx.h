@@ -1,4 +1,4 @@
-// An encoder as an ONNX model, for ONNX Runtime and whatever else reads it.
+// An encoder as an ONNX model, for ONNX Runtime and other programs that read it.
 //
 // Input "pictures", float [batch, 3, height, width], RGB in [0, 1] less the mean over the std that
 // the model's metadata says; output "features", float [batch, features]. Batch, height and width
@@ -13,10 +13,10 @@
 
 namespace riffle {
 
-// The bytes of the model. Throws Error for weights that are not those of their architecture.
+// Returns the bytes of the model. Throws Error if the weights do not fit their architecture.
 std::string onnx_model(const EncoderWeights& weights);
 
-// Replaces `path` in one step. Throws Error when it cannot be written.
+// Replaces `path` in one step. Throws Error if it cannot be written.
 void write_onnx(const std::filesystem::path& path, const EncoderWeights& weights);
 
 }  // namespace riffle

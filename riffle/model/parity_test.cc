@@ -13,8 +13,8 @@
 #include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 #include "riffle/model/objective.h"
-#include "riffle/model/safetensors.h"
 #include "riffle/model/state.h"
+#include "riffle/tensors/safetensors.h"
 
 namespace riffle {
 namespace {
@@ -45,7 +45,7 @@ ModelConfig config(Arch arch, Stem stem) {
           .predictor_hidden = 24};
 }
 
-torch::Tensor random_pictures(const ParityCase& c, std::uint64_t position) {
+torch::Tensor parity_pictures(const ParityCase& c, std::uint64_t position) {
   torch::Tensor pictures = torch::empty({c.batch, 3, c.size, c.size});
   Random random(7, Purpose("parity"), position);
   for (std::int64_t i = 0; i < pictures.numel(); ++i) {
@@ -116,8 +116,8 @@ TEST_P(Parity, ValuesLossGradientsAndThreeUpdatesAreThoseOfAnIndependentImplemen
   const ParityCase& c = GetParam();
   const auto objective = make_objective(c.model, /*seed=*/3);
   wake_residuals(*objective);
-  const torch::Tensor view1 = random_pictures(c, 1);
-  const torch::Tensor view2 = random_pictures(c, 2);
+  const torch::Tensor view1 = parity_pictures(c, 1);
+  const torch::Tensor view2 = parity_pictures(c, 2);
   NamedTensors input = save_state(*objective);
   input.emplace_back("view1", view1);
   input.emplace_back("view2", view2);

@@ -9,7 +9,6 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
-#include "riffle/base/error.h"
 #include "riffle/base/text.h"
 
 namespace riffle {
@@ -105,7 +104,7 @@ class Bottleneck : public ResidualBlock {
   std::shared_ptr<Shortcut> shortcut_;
 };
 
-// Only gives the blocks of one stage their common prefix.
+// Only there for the prefix that the names of a stage's blocks share.
 class Stage : public torch::nn::Module {};
 
 struct Layout {
@@ -151,8 +150,6 @@ std::shared_ptr<ResidualBlock> make_block(const Layout& layout, const Init& init
 
 ResNet::ResNet(const ModelConfig& config, const Init& init)
     : max_pool_(config.stem == Stem::standard) {
-  if (config.width < 1)
-    throw Error(cat("model.width is ", config.width, "; it must be at least 1"));
   const Layout layout = layout_of(config.arch);
   const std::int64_t kernel = config.stem == Stem::standard ? 7 : 3;
   const std::int64_t stem_stride = config.stem == Stem::small ? 1 : 2;

@@ -18,7 +18,7 @@ namespace riffle {
 // the end (bottleneck).
 class ResidualBlock : public torch::nn::Module {
  public:
-  // One of the two goes through the convolutions, the other around them.
+  // The first of the two goes through the convolutions, the second around them.
   virtual Fork forward(const Fork& maps, Pass pass) const = 0;
 };
 
@@ -29,18 +29,18 @@ class ResNet : public torch::nn::Module {
  public:
   ResNet(const ModelConfig& config, const Init& init);
 
-  // [batch, 3, height, width], or another ViewLayout, to [batch, features()].
+  // Returns [batch, features()] for [batch, 3, height, width] or another ViewLayout.
   torch::Tensor forward(const torch::Tensor& pictures, Pass pass) const;
 
   std::int64_t features() const { return features_; }
 
-  // A network can begin with one block a stage while the others sleep: training passes them by, and
+  // A network can begin with one block a stage while the others sleep: training skips them, and
   // their parameters do not require a gradient. With a residual_gamma of 0, a block that has never
-  // trained is exactly the identity, so waking it changes no output, and evaluation, which runs all
-  // blocks, need not know who sleeps. From the start all are awake.
+  // trained is exactly the identity, so waking it changes no output, and evaluation runs all blocks
+  // whether they sleep or not. At first all are awake.
   int blocks_to_grow() const { return static_cast<int>(growth_.size()); }
-  // Wakes the first `count` of those, the last stage's second block first, then that of the stage
-  // before it and so on, third blocks after them; the others sleep.
+  // Wakes the first `count` of those; the others sleep. The order: second blocks from the last
+  // stage to the first, then third blocks, and so on.
   void set_grown(int count);
 
  private:

@@ -54,7 +54,7 @@ torch::Tensor StemConv::forward(const torch::Tensor& pictures) const {
     default:
       break;
   }
-  throw std::logic_error(cat("pictures of ", pictures.size(1), " channels are no layout of a ",
+  throw std::logic_error(cat("pictures of ", pictures.size(1), " channels have no layout for a ",
                              kernel_, "x", kernel_, " stem"));
 }
 

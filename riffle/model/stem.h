@@ -10,13 +10,13 @@
 
 namespace riffle {
 
-// The parameter is that of a plain convolution of 3 channels; the other layouts rearrange it, which
-// gives the same numbers up to rounding.
+// The parameter is the weight of a plain convolution of 3 channels; the other layouts rearrange it,
+// with the same result up to rounding.
 class StemConv : public torch::nn::Module {
  public:
   StemConv(const Init& init, std::int64_t out, std::int64_t kernel, std::int64_t stride);
 
-  // Throws std::logic_error for a number of channels that is no layout's.
+  // Throws std::logic_error if the number of channels belongs to no layout.
   torch::Tensor forward(const torch::Tensor& pictures) const;
 
  private:

@@ -15,7 +15,7 @@ torch::Tensor folded(const torch::Tensor& pictures) {
                                   .permute({0, 3, 5, 1, 2, 4})
                                   .reshape({n, 12, cells, cells});
   return at::constant_pad_nd(
-      inner, {kFoldedBefore, kFoldedBehind, kFoldedBefore, kFoldedBehind, 0, kFoldedChannels - 12});
+      inner, {kFoldedBefore, kFoldedAfter, kFoldedBefore, kFoldedAfter, 0, kFoldedChannels - 12});
 }
 
 // Outputs and the weight's gradient agree with those of plain pictures.

@@ -1,5 +1,5 @@
-// Weights in the type that a pass computes in, all of them cast in one go: on a GPU a cast for each
-// layer, and one for each gradient on the way back, cost more in launches than in work.
+// Weights in the type that a pass computes in, all cast together: on a GPU a cast for each layer,
+// and one for each gradient in the backward pass, cost more in launches than in work.
 #pragma once
 
 #include <unordered_map>
@@ -9,7 +9,8 @@
 
 namespace riffle {
 
-// While one lives, in_type() on this thread takes what it has cast. They may nest.
+// While one exists, in_type() on this thread returns what it has cast. Of nested ones the innermost
+// counts.
 class WeightCast {
  public:
   WeightCast(const std::vector<torch::Tensor>& weights, torch::ScalarType type);
@@ -17,7 +18,7 @@ class WeightCast {
   WeightCast(const WeightCast&) = delete;
   WeightCast& operator=(const WeightCast&) = delete;
 
-  // Undefined when it is not one of the weights.
+  // Returns the cast, undefined if `weight` is not one of the weights.
   torch::Tensor find(const torch::Tensor& weight, torch::ScalarType type) const;
 
  private:
@@ -25,7 +26,7 @@ class WeightCast {
   std::unordered_map<const void*, torch::Tensor> casts_;
 };
 
-// The weight in this type, with its gradient flowing back to the original.
+// Returns the weight in this type; its gradient flows back to the original.
 torch::Tensor in_type(const torch::Tensor& weight, torch::ScalarType type);
 
 }  // namespace riffle

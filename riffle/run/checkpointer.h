@@ -28,10 +28,10 @@
 #include <variant>
 #include <vector>
 
-#include "riffle/buffer/side_copy.h"
 #include "riffle/run/checkpoint.h"
 #include "riffle/run/picture_log.h"
 #include "riffle/run/run_folder.h"
+#include "riffle/tensors/side_copy.h"
 #include "riffle/train/learner.h"
 
 namespace riffle {

@@ -11,6 +11,7 @@
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/embedding.h"
+#include "riffle/tensors/unit_length.h"
 #include "riffle/train/learner_state.h"
 
 namespace riffle {
@@ -122,9 +123,8 @@ std::vector<double> nearest_distances(const at::Tensor& rows) {
   constexpr std::int64_t kRowsAtOnce = 1024;
   const torch::NoGradGuard no_gradient;
   const at::Tensor values = rows.to(torch::kFloat32);
-  const at::Tensor lengths = values.norm(2, 1, /*keepdim=*/true);
-  const at::Tensor absent = (lengths == 0).reshape(-1);
-  const at::Tensor units = values / lengths.clamp_min(1e-12);
+  const at::Tensor absent = values.norm(2, 1) == 0;
+  const at::Tensor units = unit_length(values);
   const std::int64_t count = units.size(0);
   std::vector<at::Tensor> parts;
   for (std::int64_t begin = 0; begin < count; begin += kRowsAtOnce) {

@@ -9,6 +9,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "riffle/augment/view_plan.h"
 #include "riffle/model/objective.h"
 
 namespace riffle {
@@ -16,11 +17,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kViews = 2;
 constexpr std::string_view kFirstLayer = "encoder.conv1.weight";
 
-// The activations of a layer are passed over at least so often when norms and what goes with them
-// are single passes: forward they are written, read for the statistics, read and written
+// How often the activations of a layer are read or written at least when a norm and what goes with
+// it are single passes: forward they are written, read for the statistics, read and written
 // normalised, and read by the next layer; backward gradient and activation are read for the sums
 // and again for the gradient, which is written, then read twice, with the layer's input, and
 // written.
@@ -45,7 +45,7 @@ double seconds_of(c10::Device device, const Work& work) {
 
 std::int64_t halved(std::int64_t size) { return (size + 1) / 2; }
 
-// The sides of the maps that a convolution reads and gives.
+// The sides of the maps that a convolution reads and writes.
 struct Sides {
   std::int64_t in, out;
 };
@@ -64,16 +64,16 @@ Sides sides_of(const std::string& name, const ModelConfig& model, std::int64_t s
   const int stage = name.at(kStage.size()) - '0';
   const std::int64_t side = stage_side(model, size, stage);
   const std::int64_t before = stage == 1 ? side : stage_side(model, size, stage - 1);
-  // A bottleneck goes on to the smaller maps with its second layer.
+  // A bottleneck changes to the smaller maps with its second layer.
   const bool bottleneck = model.arch == Arch::resnet50;
   if (bottleneck && name.ends_with(".0.conv1.weight")) return {before, before};
-  const bool goes_on = name.ends_with(bottleneck ? ".0.conv2.weight" : ".0.conv1.weight") ||
+  const bool shrinks = name.ends_with(bottleneck ? ".0.conv2.weight" : ".0.conv1.weight") ||
                        name.ends_with(".0.downsample.0.weight");
-  return {goes_on ? before : side, side};
+  return {shrinks ? before : side, side};
 }
 
 // How many of a kernel's products along one side meet a pixel. Those with the padding around the
-// map need not be made: on maps of 2 x 2 they are more than half of all.
+// map are not counted: on maps of 2 x 2 they are more than half of all.
 std::int64_t products_along(Sides sides, std::int64_t kernel) {
   const std::int64_t stride = sides.in > sides.out ? 2 : 1;
   std::int64_t products = 0;
@@ -142,8 +142,8 @@ StepCost step_cost(const ModelConfig& model, std::int64_t size, int number_bytes
       products *= along * along / static_cast<double>(weight.size(2) * weight.size(2));
       pixels = static_cast<double>(sides.out * sides.out);
     }
-    // Forward, and backward for the gradients of the weights and of what came in, which of the
-    // pictures nobody needs.
+    // Forward, and backward for the gradients of the weights and of what came in, which for the
+    // pictures is not needed.
     operations += 2 * products * (item.key() == kFirstLayer ? 2 : 3);
     outputs += pixels * static_cast<double>(weight.size(0));
   }

@@ -1,5 +1,5 @@
-// How fast an update could be at most on this machine: what it has to compute and to move, beside
-// what the device reaches when it does nothing else.
+// How fast an update could be at most on this machine: what it has to compute and to move, and what
+// the device reaches when it does nothing else.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -12,11 +12,12 @@ struct Ceilings {
   // The most that large matrix products or, on a CPU, convolutions reach, in the type that is
   // trained in.
   double operations_per_s = 0;
-  double bytes_per_s = 0;  // read and written by a large copy
+  // Read and written by a large copy.
+  double bytes_per_s = 0;
 };
 
-// Takes a few seconds. The best of several measurements: other work on the machine only matters
-// when it is there all the time.
+// Returns the best of several measurements: other work on the machine only matters if it never
+// stops. Takes a few seconds.
 Ceilings measure_ceilings(c10::Device device);
 
 // What one picture costs: two views, forward and backward.
@@ -24,10 +25,11 @@ struct StepCost {
   // Of convolutions and linear layers, without products with padding; a multiplication and an
   // addition are two.
   double operations = 0;
-  double bytes = 0;  // of activations and their gradients, each passed over as often as it must
+  // Of activations and their gradients, each read and written as often as necessary.
+  double bytes = 0;
 };
 
-// `number_bytes`: of an activation.
+// `number_bytes`: the size of an activation's numbers.
 StepCost step_cost(const ModelConfig& model, std::int64_t size, int number_bytes);
 
 }  // namespace riffle

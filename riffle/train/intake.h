@@ -1,10 +1,10 @@
 // Reads a stream ahead of the learner: a thread takes samples, brings them to the stored size and
 // into the memory they will be kept in, and hands over whole batches.
 //
-// Bounded: at most `ahead` batches wait; then the reader waits too, and what the source does
-// meanwhile is the source's affair. Nothing is dropped here, so the batches are the same whatever
-// the timing. From the first take until the end of this object the stream belongs to the thread;
-// the destructor stops the stream, and waits for a next() that does not heed stop().
+// Bounded: at most `ahead` batches wait; then the reader waits too, and the source copes with that
+// as it does. Nothing is dropped here, so the batches are the same whatever the timing. From the
+// first take until the end of this object the stream belongs to the thread; the destructor stops
+// the stream, and waits for a next() that does not heed stop().
 //
 // take() and take_arrived() are for one thread, stop() for any.
 #pragma once
@@ -25,20 +25,24 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/thread_pool.h"
-#include "riffle/buffer/side_copy.h"
 #include "riffle/stream/stream.h"
+#include "riffle/tensors/side_copy.h"
 
 namespace riffle {
 
 struct StreamBatch {
-  std::vector<Sample> samples;                  // without their pictures, which are in
-  at::Tensor pictures;                          // [batch, size, size, 3] uint8
-  std::string position;                         // of the stream, behind the last sample
-  std::map<std::string, std::int64_t> skipped;  // by the stream until then
+  // Without their pictures.
+  std::vector<Sample> samples;
+  // [batch, size, size, 3] uint8.
+  at::Tensor pictures;
+  // Of the stream, after the last sample.
+  std::string position;
+  // What the stream has skipped until then, by reason.
+  std::map<std::string, std::int64_t> skipped;
 };
 
-// What the stream threw, whatever it was. All that was taken before stands: who took it can save
-// what came of it, and go on from there once the cause is repaired.
+// Whatever the stream threw. Batches taken before it are valid: the run can be saved, and continued
+// once the cause is repaired.
 class StreamError : public Error {
  public:
   using Error::Error;
@@ -46,20 +50,20 @@ class StreamError : public Error {
 
 class Intake {
  public:
-  // `stream` must outlive this. The thread begins with the first take. `device`: where the pictures
+  // `stream` must outlive this. The thread starts with the first take. `device`: where the pictures
   // of a batch go.
   Intake(Stream& stream, std::int64_t batch, int picture_size, std::size_t ahead,
          at::Device device = at::kCPU);
   ~Intake();
 
-  // The following batch, waiting for it. Nothing when the stream ended (what is less than a batch
-  // is left out) or was stopped. Throws StreamError for what the stream threw, once the batches
-  // before it are taken.
+  // Waits for the next batch and returns it, or nothing if the stream ended (less than a batch is
+  // left out) or was stopped. Throws StreamError for what the stream threw, once the batches before
+  // it are taken.
   std::optional<StreamBatch> take();
 
-  // All batches that are there now; does not wait. Throws as take() does, when none is left.
+  // Returns all batches that are ready, without waiting. Throws as take() does if none is left.
   std::vector<StreamBatch> take_arrived();
-  // No batch is there and none will come.
+  // Returns whether no batch is ready and none will come.
   bool ended();
 
   // Stops the stream and ends all waiting.
@@ -67,7 +71,7 @@ class Intake {
 
   struct Waits {
     double learner_s = 0;  // take() waited for the stream
-    double reader_s = 0;   // the stream waited for room
+    double reader_s = 0;   // the reader waited for room
   };
   Waits waits();
 
@@ -90,10 +94,11 @@ class Intake {
   std::condition_variable changed_;
   std::deque<StreamBatch> batches_;
   bool stopping_ = false;
-  bool finished_ = false;  // the thread puts no further batch
+  bool finished_ = false;  // the thread adds no further batch
   std::exception_ptr error_;
   Waits waits_;
-  std::optional<std::chrono::steady_clock::time_point> held_since_;  // the reader waits for room
+  // While the reader waits for room.
+  std::optional<std::chrono::steady_clock::time_point> held_since_;
   std::thread thread_;
 };
 

@@ -76,7 +76,7 @@ std::vector<StreamBatch> wait_for_arrivals(Intake& intake) {
   }
 }
 
-TEST(Intake, HandsOverWholeBatchesOfStoredSizeWithThePositionBehindThem) {
+TEST(Intake, HandsOverWholeBatchesOfStoredSizeWithThePositionAfterThem) {
   IntakeCamera camera(11);
   camera.end();
   Intake intake(camera, 4, 5, 2);

@@ -13,6 +13,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
+#include "riffle/model/state.h"
 #include "riffle/stream/pairs.h"
 #include "riffle/stream/shapes/junk.h"
 #include "riffle/train/learner_state.h"
@@ -61,15 +62,16 @@ struct Learner::State {
   Schedule schedule;
 
   std::int64_t update = 0;
-  std::int64_t updates_due = 0;  // still to be made on the last stream batch
+  std::int64_t updates_due = 0;  // left on the last stream batch
   std::int64_t batches_taken = 0;
   std::int64_t samples_seen = 0;
-  std::string position;  // of the stream behind the last batch taken
+  std::string position;  // of the stream after the last batch taken
   std::map<std::string, std::int64_t> skipped;
-  std::map<std::string, std::int64_t> skipped_before;  // by the stream's own count, until then
+  // By the stream's own count, until then.
+  std::map<std::string, std::int64_t> skipped_before;
   std::atomic<bool> stopped = false;
   LearnerTimes times;
-  // Last, so that its thread ends before anything else goes.
+  // Last, so that its thread ends before anything else is destroyed.
   Intake intake;
 
   bool features_on_arrival() const {
@@ -113,7 +115,8 @@ void Learner::insert(StreamBatch batch) {
       return s.features_on_arrival() ? s.updater->arrival_features(pictures) : torch::Tensor();
     });
   } catch (const Error&) {
-    outcome();  // broken features are those of a broken network, which is the better thing to say
+    // Broken features come from a broken network, which is the better message.
+    outcome();
     throw;
   }
   s.samples_seen += s.config.train.batch;
@@ -205,7 +208,7 @@ Updater::Outcome Learner::outcome() {
   const auto last = state_->updater->outcome();
   if (std::isfinite(last.loss)) return last;
   throw Error(cat("the loss of update ", last.step + 1, " is ", last.loss,
-                  "; training cannot go on. A lower --lr may help"),
+                  "; training cannot continue. A lower --lr may help"),
               ErrorKind::failure);
 }
 

@@ -26,8 +26,8 @@
 #include "riffle/buffer/replay_buffer.h"
 #include "riffle/model/model_config.h"
 #include "riffle/model/objective.h"
-#include "riffle/model/state.h"
 #include "riffle/stream/stream.h"
+#include "riffle/tensors/named_tensors.h"
 #include "riffle/train/intake.h"
 #include "riffle/train/train_config.h"
 #include "riffle/train/updater.h"
@@ -39,35 +39,46 @@ struct LearnerConfig {
   AugmentConfig augment;
   ModelConfig model;
   TrainConfig train;
-  std::int64_t picture_size = 0;  // side of the stored pictures, px; 0: that of the views
+  // Side of the stored pictures, px; 0: the views'.
+  std::int64_t picture_size = 0;
   std::uint64_t seed = 0;
   std::string device = "cpu";
 
   std::int64_t stored_size() const { return picture_size > 0 ? picture_size : augment.size; }
-  // K. Without a buffer a batch is used once, whatever train.updates says.
+  // Returns K. Without a buffer a batch is used once, whatever train.updates says.
   std::int64_t updates_per_batch() const { return buffer.is_none() ? 1 : train.updates; }
 };
 
 // What one update did.
 struct UpdateReport {
-  std::int64_t update = 0;        // how many were made, this one included
-  std::int64_t samples_seen = 0;  // taken from the stream so far
+  // Updates so far, this one included.
+  std::int64_t update = 0;
+  // Samples taken from the stream so far.
+  std::int64_t samples_seen = 0;
   double lr = 0;
-  double same_clip_pairs = 0;  // share of the batch's pairs that come from one clip
-  double junk = 0;             // share of the batch that is of the shape junk
+  // Share of the batch's pairs that come from one clip.
+  double same_clip_pairs = 0;
+  // Share of the batch that the shape junk put in.
+  double junk = 0;
   // NaN until measured.
   double loss = std::numeric_limits<double>::quiet_NaN();
-  double std = loss;  // collapse gauge, see ObjectiveOutput
+  // Collapse gauge, see ObjectiveOutput; NaN until measured.
+  double std = loss;
 };
 
 // Where a learner's thread spent its time so far, in seconds.
 struct LearnerTimes {
-  double waiting = 0;  // for the stream
-  double taking = 0;   // batches into the buffer: storing, features on arrival, eviction
+  // Waiting for the stream.
+  double waiting = 0;
+  // Batches into the buffer: storing, features on arrival, eviction.
+  double taking = 0;
   double drawing = 0;
-  double updating = 0;   // on a GPU: queueing updates, and waiting until it may
-  double tracking = 0;   // features back into the buffer
-  double measuring = 0;  // on a GPU: waiting for the loss
+  // On a GPU: queueing updates, and waiting until it may.
+  double updating = 0;
+  // Features back into the buffer.
+  double tracking = 0;
+  // On a GPU: waiting for the loss.
+  double measuring = 0;
 };
 
 class Learner {
@@ -76,34 +87,35 @@ class Learner {
   Learner(const LearnerConfig& config, Stream& stream);
   ~Learner();
 
-  // Takes one batch from the stream while the buffer is not full yet; false when it is, or when the
-  // stream ended or was stopped. For those who want to see the buffer fill: advance() fills it too.
+  // Takes one batch from the stream unless the buffer is full. Returns false if it is, or if the
+  // stream ended or was stopped. Only needed to watch the buffer fill: advance() fills it too.
   bool fill();
 
-  // Makes one update, first taking from the stream what is due. Nothing when the stream has ended
-  // or was stopped, or max_updates is reached. Throws Error when the loss is no longer finite,
-  // naming the update, and StreamError (intake.h) for what the stream throws: then the learner
-  // stands behind the update before and can be saved.
+  // Makes one update, first taking from the stream what is due, and returns its report, or nothing
+  // if the stream has ended or was stopped, or max_updates is reached. Throws Error if the loss is
+  // no longer finite, naming the update, and StreamError (intake.h) for what the stream throws:
+  // then the learner is as the update before left it and can be saved.
   //
-  // Unless its loss is asked for (`measured`), a GPU may still be at work on the update, which
+  // Unless its loss is asked for (`measured`), a GPU may still be working on the update, which
   // keeps it busy while the next one is prepared. A loss that is not finite then shows a few
   // updates later, before anything is saved.
   std::optional<UpdateReport> advance(bool measured = true);
   // Fills in the loss and std of the last update.
   void measure(UpdateReport& report);
 
-  // Ends the wait for the stream; advance() gives nothing from then on. Safe from any thread.
+  // Ends the wait for the stream; advance() returns nothing from then on. Safe from any thread.
   void stop();
 
   Objective& objective();
   ReplayBuffer& buffer();
   const ReplayBuffer& buffer() const;
-  std::int64_t update() const;  // how many were made
+  // Returns the number of updates so far.
+  std::int64_t update() const;
   std::int64_t batches_taken() const;
   std::int64_t samples_seen() const;
-  // The share of the samples held that are of the shape junk. O(size).
+  // Returns the share of the samples held that the shape junk put in. O(size).
   double junk_in_buffer() const;
-  // What the stream could not use, by reason, until the last batch taken.
+  // Returns how many samples the stream skipped until the last batch taken, by reason.
   const std::map<std::string, std::int64_t>& skipped() const;
   Intake::Waits waits() const;
   LearnerTimes times() const;
@@ -112,9 +124,9 @@ class Learner {
   // for the buffer's pictures; copies on the CPU. What was read ahead of the last batch that
   // entered the buffer is read again.
   NamedTensors save();
-  // Before the first batch; seeks the stream. The pictures of the buffer's live slots must be put
-  // after this (replay_buffer.h). Throws Error when the state is of another configuration; the
-  // learner must not be used after that.
+  // Restores such a state and seeks the stream. Requires that no batch was taken. The pictures of
+  // the buffer's live slots must be put after this (replay_buffer.h). Throws Error if the state is
+  // of another configuration; then the learner must not be used.
   void restore(const NamedTensors& state);
 
  private:

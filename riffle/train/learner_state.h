@@ -7,7 +7,7 @@
 #include <string>
 
 #include "riffle/buffer/buffer_state.h"
-#include "riffle/buffer/named_tensors.h"
+#include "riffle/tensors/named_tensors.h"
 
 namespace riffle {
 

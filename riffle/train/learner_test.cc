@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "riffle/base/error.h"
+#include "riffle/model/state.h"
 #include "riffle/stream/shapes/junk.h"
 #include "riffle/stream/stream.h"
 #include "riffle/train/testing/learner.h"
@@ -162,7 +163,7 @@ TEST(Learner, ALossThatIsNoLongerFiniteStopsTheRunNamingTheUpdate) {
   }
 }
 
-TEST_P(LearnerPolicies, RestoredInAnotherLearnerGoesOnTheSame) {
+TEST_P(LearnerPolicies, RestoredInAnotherLearnerContinuesTheSame) {
   const auto config = tiny(GetParam());
   const auto stream = open_stream(kStream);
   Learner whole(config, *stream);
@@ -175,7 +176,7 @@ TEST_P(LearnerPolicies, RestoredInAnotherLearnerGoesOnTheSame) {
     const std::vector<Slot> live = whole.buffer().live();
     restored.buffer().put_stored(live, whole.buffer().stored(live));
     EXPECT_EQ(restored.samples_seen(), whole.samples_seen());
-    // One update of each; the whole run goes on from there.
+    // One update of each; the whole run continues from there.
     const auto mine = restored.advance();
     const auto its = whole.advance();
     ASSERT_TRUE(mine && its);

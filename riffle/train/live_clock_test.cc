@@ -1,4 +1,4 @@
-// The live clock against a stream that stalls, bursts and goes on.
+// The live clock against a stream that stalls, bursts and continues.
 
 #include <condition_variable>
 #include <cstdlib>

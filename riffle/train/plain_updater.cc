@@ -8,13 +8,7 @@
 namespace riffle {
 namespace {
 
-std::shared_ptr<Objective> objective_on_device(const UpdaterConfig& config, at::Device device) {
-  auto objective = make_objective(config.model, config.seed);
-  objective->to(device);
-  return objective;
-}
-
-// The same pictures where the views are made: in host memory.
+// Returns the same pictures in host memory, where views are made.
 Pictures in_host_memory(const Pictures& pictures) {
   if (pictures.tensor.is_cpu()) return pictures;
   const auto rows = torch::tensor(at::ArrayRef<std::int64_t>(pictures.indices), torch::kInt64);
@@ -26,13 +20,14 @@ Pictures in_host_memory(const Pictures& pictures) {
 
 }  // namespace
 
-PlainUpdater::PlainUpdater(const UpdaterConfig& config, at::Device device)
+PlainUpdater::PlainUpdater(const UpdaterConfig& config, std::shared_ptr<Objective> objective,
+                           at::Device device)
     : device_(device),
       pool_(static_cast<int>(config.train.threads)),
       training_views_(config.augment, config.seed, pool_),
       arrival_views_(no_augmentation(config.augment.size), /*seed=*/0, pool_),
-      objective_(objective_on_device(config, device)),
-      optimizer_(*objective_, config.train) {}
+      objective_(std::move(objective)),
+      optimizer_(*objective_, objective_->predictor_parameters(), config.train) {}
 
 at::Tensor PlainUpdater::update(const Pictures& pictures, std::int64_t step, double lr,
                                 double predictor_lr) {
@@ -45,6 +40,7 @@ at::Tensor PlainUpdater::update(const Pictures& pictures, std::int64_t step, dou
   if (std::isfinite(outcome_.loss)) {
     output.loss.backward();
     optimizer_.step(lr, predictor_lr);
+    objective_->follow();
   }
   return output.features;
 }

@@ -1,4 +1,5 @@
-// Updates by LibTorch's operations, one after the other, on any device; views are made on the CPU.
+// Makes updates by LibTorch's operations, one after the other, on any device, with views from the
+// CPU.
 #pragma once
 
 #include "riffle/augment/two_views.h"
@@ -10,7 +11,9 @@ namespace riffle {
 
 class PlainUpdater : public Updater {
  public:
-  PlainUpdater(const UpdaterConfig& config, at::Device device);
+  // `objective` is on the device.
+  PlainUpdater(const UpdaterConfig& config, std::shared_ptr<Objective> objective,
+               at::Device device);
 
   at::Tensor update(const Pictures& pictures, std::int64_t step, double lr,
                     double predictor_lr) override;

@@ -24,7 +24,7 @@ struct Rule {
 
 // By the first word that occurs in a name.
 constexpr Rule kRules[] = {
-    {"augment_cuda", "views"},
+    {"render_cuda", "views"},
     {"riffle::views", "views"},
     {"riffle::stream", "stream"},
     {"riffle::minred", "buffer"},
@@ -62,7 +62,7 @@ struct Event {
   std::uint64_t thread, begin, end;
 };
 
-// Time of each event without that of the events inside it.
+// Returns the time of each event without the events inside it.
 std::vector<std::uint64_t> own_times(std::vector<Event>& events) {
   std::ranges::sort(events, [](const Event& a, const Event& b) {
     if (a.thread != b.thread) return a.thread < b.thread;

@@ -1,7 +1,7 @@
-// Where the time of an update goes: kernels of the GPU, or operations of the CPU, put together by
-// what they are for.
+// Where the time of an update goes: kernels of the GPU, or operations of the CPU, grouped by what
+// they are for.
 //
-// Measured with LibTorch's own profiler, which slows a CPU run down by some percent. One at a time
+// Measured with LibTorch's own profiler, which slows a CPU run down by a few percent. One at a time
 // in a process.
 #pragma once
 
@@ -16,10 +16,13 @@ namespace riffle {
 
 struct ProfilePart {
   std::string name;
-  double ms = 0;  // an update
+  // Per update.
+  double ms = 0;
   double share = 0;
-  std::int64_t calls = 0;          // kernels or operations an update; 0: not counted
-  std::vector<std::string> first;  // the costliest of them, with their ms
+  // Kernels or operations per update; 0: not counted.
+  std::int64_t calls = 0;
+  // The costliest of them, with their ms.
+  std::vector<std::string> first;
 };
 
 class Profile {
@@ -28,8 +31,8 @@ class Profile {
   explicit Profile(c10::Device device);
   ~Profile();
 
-  // Ends it. Parts by cost, the last one what is left of the wall-clock time: the device waits, or
-  // code outside of LibTorch.
+  // Ends it. Returns parts by cost; the last one is the rest of the wall-clock time, in which the
+  // device waits or code outside of LibTorch runs.
   std::vector<ProfilePart> finish(std::int64_t updates);
 
  private:
@@ -37,7 +40,7 @@ class Profile {
   std::unique_ptr<State> state_;
 };
 
-// As lines of text, with a heading.
+// Returns the parts as lines of text, with a heading.
 std::string profile_table(const std::string& heading, const std::vector<ProfilePart>& parts);
 
 }  // namespace riffle

@@ -1,4 +1,4 @@
-// The learning rate of each update, a pure function of its number.
+// The learning rate of each update, a pure function of the update's index.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace riffle {
 //   cosine               half a cosine from there to train.final_lr times that, over the whole run
 //   constant             the same throughout
 //   constant_then_decay  the same until train.decay_from of the run, then half a cosine to zero
-// Updates are counted from 0. An update past the end has the rate of the end. The constructor
-// throws Error when a value makes no schedule, naming its key.
+// Updates are counted from 0. An update after the end has the rate of the end. The constructor
+// throws Error, naming the key, if a value makes no sense.
 class Schedule {
  public:
   explicit Schedule(const TrainConfig& config);
 
   double lr(std::int64_t update) const;
-  // The predictor's rate: as the others', or held at the start's with train.fixed_predictor_lr.
+  // Returns the predictor's rate: lr(), or the rate of the start with train.fixed_predictor_lr.
   double predictor_lr(std::int64_t update) const;
 
  private:

@@ -19,14 +19,15 @@ torch::Tensor laid_out_like(const torch::Tensor& parameter, const torch::Tensor&
 
 }  // namespace
 
-Sgd::Sgd(Objective& objective, const TrainConfig& config)
+Sgd::Sgd(const torch::nn::Module& module, const std::vector<torch::Tensor>& predictor,
+         const TrainConfig& config)
     : momentum_(config.momentum), weight_decay_(config.weight_decay) {
-  std::unordered_set<const void*> predictor;
-  for (const torch::Tensor& parameter : objective.predictor_parameters()) {
-    predictor.insert(parameter.unsafeGetTensorImpl());
+  std::unordered_set<const void*> own_rate;
+  for (const torch::Tensor& parameter : predictor) {
+    own_rate.insert(parameter.unsafeGetTensorImpl());
   }
-  for (const auto& item : objective.named_parameters()) {
-    const bool predicts = predictor.contains(item.value().unsafeGetTensorImpl());
+  for (const auto& item : module.named_parameters()) {
+    const bool predicts = own_rate.contains(item.value().unsafeGetTensorImpl());
     Group& group = groups_[predicts ? kPredictor : kScheduled];
     group.names.push_back(item.key());
     group.parameters.push_back(item.value());
@@ -81,14 +82,7 @@ NamedTensors Sgd::momenta() {
   return named;
 }
 
-NamedTensors Sgd::state() {
-  NamedTensors state = momenta();
-  for (auto& [name, momentum] : state) {
-    momentum = momentum.to(torch::kCPU, momentum.scalar_type(), /*non_blocking=*/false,
-                           /*copy=*/true);
-  }
-  return state;
-}
+NamedTensors Sgd::state() { return copies_on_cpu(momenta()); }
 
 void Sgd::load_state(const NamedTensors& state) { copy_named(state, momenta(), "the optimiser"); }
 

@@ -9,12 +9,13 @@
 
 #include "riffle/base/error.h"
 #include "riffle/model/init.h"
+#include "riffle/model/state.h"
 
 namespace riffle {
 namespace {
 
 // A few parameters of the shapes and layouts that matter, and a predictor of one.
-class Toy : public Objective {
+class Toy : public torch::nn::Module {
  public:
   explicit Toy(std::uint64_t seed) {
     const Init init(seed);
@@ -22,15 +23,10 @@ class Toy : public Objective {
     linear_ = register_parameter("linear", init.linear_uniform("linear", {5, 4}, 4));
     predictor_ = register_parameter("predictor", init.linear_uniform("predictor", {4, 4}, 4));
   }
-  ObjectiveOutput forward(const torch::Tensor&) override {
-    const torch::Tensor loss = conv_.pow(3).sum() + (linear_.matmul(predictor_)).pow(2).sum();
-    return {loss, {}, {}};
+  torch::Tensor loss() const {
+    return conv_.pow(3).sum() + (linear_.matmul(predictor_)).pow(2).sum();
   }
-  torch::Tensor features(const torch::Tensor&) override { return {}; }
-  torch::Tensor encode(const torch::Tensor&) override { return {}; }
-  std::int64_t feature_dim() const override { return 4; }
-  std::int64_t encoder_dim() const override { return 4; }
-  std::vector<torch::Tensor> predictor_parameters() override { return {predictor_}; }
+  std::vector<torch::Tensor> predictor_parameters() const { return {predictor_}; }
 
  private:
   torch::Tensor conv_, linear_, predictor_;
@@ -45,7 +41,7 @@ TrainConfig config(double momentum, double weight_decay) {
 
 void train(Toy& toy, Sgd& sgd, int steps, double lr, double predictor_lr) {
   for (int i = 0; i < steps; ++i) {
-    toy.forward({}).loss.backward();
+    toy.loss().backward();
     sgd.step(lr, predictor_lr);
   }
 }
@@ -62,14 +58,14 @@ TEST(Sgd, UpdatesAsTorchsOwnOptimiser) {
     for (const double weight_decay : {0.0, 0.01}) {
       Toy ours(1);
       Toy theirs(1);
-      Sgd sgd(ours, config(momentum, weight_decay));
+      Sgd sgd(ours, ours.predictor_parameters(), config(momentum, weight_decay));
       train(ours, sgd, 4, 0.05, 0.05);
       torch::optim::SGD reference(
           theirs.parameters(),
           torch::optim::SGDOptions(0.05).momentum(momentum).weight_decay(weight_decay));
       for (int i = 0; i < 4; ++i) {
         reference.zero_grad();
-        theirs.forward({}).loss.backward();
+        theirs.loss().backward();
         reference.step();
       }
       expect_equal(save_state(ours), save_state(theirs), 1e-6);
@@ -80,7 +76,7 @@ TEST(Sgd, UpdatesAsTorchsOwnOptimiser) {
 TEST(Sgd, ThePredictorHasItsOwnRate) {
   Toy toy(1);
   const NamedTensors before = save_state(toy);
-  Sgd sgd(toy, config(0.9, 0.0));
+  Sgd sgd(toy, toy.predictor_parameters(), config(0.9, 0.0));
   train(toy, sgd, 1, 0.0, 0.1);
   const NamedTensors after = save_state(toy);
   for (std::size_t i = 0; i < before.size(); ++i) {
@@ -90,7 +86,7 @@ TEST(Sgd, ThePredictorHasItsOwnRate) {
 
 TEST(Sgd, AStepDropsTheGradients) {
   Toy toy(1);
-  Sgd sgd(toy, TrainConfig());
+  Sgd sgd(toy, toy.predictor_parameters(), TrainConfig());
   train(toy, sgd, 1, 0.1, 0.1);
   for (const auto& parameter : toy.parameters()) EXPECT_FALSE(parameter.grad().defined());
   EXPECT_THROW(sgd.step(0.1, 0.1), std::logic_error);
@@ -101,7 +97,7 @@ TEST(Sgd, AParameterThatRequiresNoGradientStaysAsItIsUntilItDoes) {
   torch::Tensor sleeper = toy.named_parameters()["conv"];
   sleeper.requires_grad_(false);
   const torch::Tensor before = sleeper.clone();
-  Sgd sgd(toy, config(0.9, 0.1));
+  Sgd sgd(toy, toy.predictor_parameters(), config(0.9, 0.1));
   train(toy, sgd, 3, 0.1, 0.1);
   EXPECT_TRUE(torch::equal(sleeper, before));
   const auto moved = [&sgd] {
@@ -121,10 +117,10 @@ TEST(Sgd, AParameterThatRequiresNoGradientStaysAsItIsUntilItDoes) {
 TEST(Sgd, AGradientInAnotherLayoutIsRead) {
   Toy ours(1);
   Toy theirs(1);
-  Sgd one(ours, config(0.9, 0.0));
-  Sgd two(theirs, config(0.9, 0.0));
-  ours.forward({}).loss.backward();
-  theirs.forward({}).loss.backward();
+  Sgd one(ours, ours.predictor_parameters(), config(0.9, 0.0));
+  Sgd two(theirs, theirs.predictor_parameters(), config(0.9, 0.0));
+  ours.loss().backward();
+  theirs.loss().backward();
   torch::Tensor& gradient = ours.named_parameters()["conv"].mutable_grad();
   ASSERT_TRUE(gradient.is_contiguous(torch::MemoryFormat::ChannelsLast));
   gradient = gradient.contiguous();
@@ -133,17 +129,17 @@ TEST(Sgd, AGradientInAnotherLayoutIsRead) {
   expect_equal(save_state(ours), save_state(theirs));
 }
 
-TEST(Sgd, GoesOnFromItsSavedStateAsIfNothingHadHappened) {
+TEST(Sgd, ContinuesExactlyFromItsSavedState) {
   Toy whole(1);
-  Sgd straight(whole, TrainConfig());
+  Sgd straight(whole, whole.predictor_parameters(), TrainConfig());
   train(whole, straight, 5, 0.05, 0.02);
 
   Toy first(1);
-  Sgd before(first, TrainConfig());
+  Sgd before(first, first.predictor_parameters(), TrainConfig());
   train(first, before, 2, 0.05, 0.02);
   Toy second(9);
   load_state(second, save_state(first));
-  Sgd after(second, TrainConfig());
+  Sgd after(second, second.predictor_parameters(), TrainConfig());
   after.load_state(before.state());
   train(second, after, 3, 0.05, 0.02);
   expect_equal(save_state(second), save_state(whole));
@@ -152,7 +148,7 @@ TEST(Sgd, GoesOnFromItsSavedStateAsIfNothingHadHappened) {
 
 TEST(Sgd, AStateOfOtherParametersIsRefused) {
   Toy toy(1);
-  Sgd sgd(toy, TrainConfig());
+  Sgd sgd(toy, toy.predictor_parameters(), TrainConfig());
   NamedTensors state = sgd.state();
   EXPECT_EQ(state.size(), 3u);
   state[0].first = "other";

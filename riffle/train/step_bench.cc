@@ -18,8 +18,8 @@
 namespace riffle {
 namespace {
 
-constexpr double kRate =
-    1e-3;  // small: the work is the same at any rate, and the loss stays finite
+// Small: the work is the same at any rate, and the loss stays finite.
+constexpr double kRate = 1e-3;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -48,7 +48,8 @@ StepBench::StepBench(const ModelConfig& model, std::int64_t batch, std::int64_t 
     : batch_(batch) {
   if (device.is_cpu()) {
     objective_ = make_objective(model, /*seed=*/0);
-    optimizer_ = std::make_unique<Sgd>(*objective_, TrainConfig());
+    optimizer_ =
+        std::make_unique<Sgd>(*objective_, objective_->predictor_parameters(), TrainConfig());
     views_ = random_views(batch, size);
     return;
   }
@@ -69,6 +70,7 @@ void StepBench::step() {
   }
   objective_->forward(views_).loss.backward();
   optimizer_->step(kRate, kRate);
+  objective_->follow();
 }
 
 StepBenchResult StepBench::round(double seconds) {

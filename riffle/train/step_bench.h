@@ -1,5 +1,5 @@
 // How fast one update is. On the CPU: forward, backward and SGD on given views. On a GPU: all that
-// an Updater does with given pictures, so the views are made too.
+// an Updater does with given pictures, views included.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,10 @@ namespace riffle {
 
 struct StepBenchResult {
   std::int64_t steps = 0;
-  double seconds_per_step = 0.0;  // on the CPU of the middle step, on a GPU of all
-  double images_per_s = 0.0;      // pictures, each of which gives two views
+  // On the CPU the median, on a GPU the mean.
+  double seconds_per_step = 0.0;
+  // Pictures, of each of which there are two views.
+  double images_per_s = 0.0;
 };
 
 // A model with random views or pictures, kept between rounds so that rounds can alternate with
@@ -42,10 +44,10 @@ class StepBench {
   std::int64_t steps_ = 0;
 };
 
-// The most memory of the GPU that this process has held so far; 0 without CUDA.
+// Returns the most memory of the GPU that this process has held so far; 0 without CUDA.
 std::int64_t gpu_peak_bytes();
 
-// One round after a warm-up of a few steps, with `threads` threads.
+// Runs one round after a warm-up of a few steps, with `threads` threads.
 StepBenchResult bench_step(const ModelConfig& model, std::int64_t batch, std::int64_t size,
                            int threads, double seconds, torch::Device device);
 

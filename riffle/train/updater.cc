@@ -9,7 +9,7 @@
 #include "riffle/base/text.h"
 #include "riffle/train/plain_updater.h"
 #if RIFFLE_CUDA
-#include "riffle/train/gpu_updater.h"
+#include "riffle/train/updater_gpu.h"
 #endif
 
 namespace riffle {
@@ -23,15 +23,20 @@ at::Device open_device(const std::string& name) {
   throw Error(unknown_name("device", name, std::vector<std::string>{"cpu", "cuda"}));
 }
 
-std::unique_ptr<Updater> make_updater(const UpdaterConfig& config) {
+std::unique_ptr<Updater> make_updater(const UpdaterConfig& config,
+                                      std::shared_ptr<Objective> objective) {
   const at::Device device = open_device(config.device);
   if (device.is_cpu() && config.train.precision == Precision::bfloat16) {
     throw Error("train.precision bfloat16 needs --device cuda; on the CPU it is float32");
   }
+  if (!objective) objective = make_objective(config.model, config.seed);
+  objective->to(device);
 #if RIFFLE_CUDA
-  if (GpuUpdater::can(config, device)) return std::make_unique<GpuUpdater>(config);
+  if (UpdaterGpu::can(config, device)) {
+    return std::make_unique<UpdaterGpu>(config, std::move(objective));
+  }
 #endif
-  return std::make_unique<PlainUpdater>(config, device);
+  return std::make_unique<PlainUpdater>(config, std::move(objective), device);
 }
 
 }  // namespace riffle

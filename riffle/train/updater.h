@@ -1,8 +1,8 @@
 // What one update does to the network: two views of the pictures drawn, forward, backward, SGD.
 //
-// A device may have a faster way than plain operations; all give the same, up to the rounding of
-// the precision asked for. The
-// views are a function of the seed, the step and the place in the batch. Used by one thread.
+// A device may have a faster way than plain operations; all have the same result, up to the
+// rounding of the precision asked for. The views are a function of the seed, the step and the place
+// in the batch. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include "riffle/buffer/store.h"
 #include "riffle/model/model_config.h"
 #include "riffle/model/objective.h"
-#include "riffle/model/state.h"
+#include "riffle/tensors/named_tensors.h"
 #include "riffle/train/train_config.h"
 
 namespace riffle {
@@ -24,7 +24,8 @@ struct UpdaterConfig {
   ModelConfig model;
   AugmentConfig augment;
   TrainConfig train;
-  std::int64_t picture_size = 0;  // side of the pictures that views are made from, px
+  // Side of the pictures that views are made from, px.
+  std::int64_t picture_size = 0;
   std::uint64_t seed = 0;
   std::string device = "cpu";
 };
@@ -34,37 +35,43 @@ class Updater {
   struct Outcome {
     std::int64_t step = 0;
     double loss = 0;
-    double std = 0;  // collapse gauge, see ObjectiveOutput
+    // Collapse gauge, see ObjectiveOutput.
+    double std = 0;
   };
 
   virtual ~Updater() = default;
 
-  // Makes an update; on a GPU it is only begun. `pictures` may lie in host or device memory. `step`
-  // counts updates from 0. Gives the features, [batch, feature_dim] on the device, until the next
-  // update.
+  // Makes an update; a GPU only begins it. Returns the features, [batch, feature_dim] on the
+  // device, valid until the next update. `pictures` may lie in host or device memory. `step` counts
+  // updates from 0.
   virtual at::Tensor update(const Pictures& pictures, std::int64_t step, double lr,
                             double predictor_lr) = 0;
 
-  // How the last update went; waits for it. Of an earlier one when its loss was not finite: from
-  // then on the network is of no use.
+  // Waits for the last update and returns how it went, or how an earlier one went whose loss was
+  // not finite: from then on the network is of no use.
   virtual Outcome outcome() = 0;
 
-  // Features of samples that just arrived: of the pictures as they are, in evaluation mode. What a
-  // random view adds by chance would make the frames of a clip look different from one another.
+  // Returns features of samples that just arrived, from the pictures as they are, in evaluation
+  // mode: random views would make the frames of a clip look different from one another.
   virtual at::Tensor arrival_features(const Pictures& pictures) = 0;
 
-  // The network as the last update left it, on the device.
+  // Returns the network as the last update left it, on the device.
   virtual Objective& objective() = 0;
 
-  // The optimiser's momenta by the parameters' names: copies on the CPU. load_momenta throws Error
-  // for names or shapes that are not the parameters'.
+  // Returns the optimiser's momenta by the parameters' names, as copies on the CPU. load_momenta()
+  // throws Error for names or shapes that are not the parameters'.
   virtual NamedTensors momenta() = 0;
   virtual void load_momenta(const NamedTensors& momenta) = 0;
 };
 
-// Throws Error for an unknown device, or one that this build or machine lacks.
+// Returns the device "cpu" or "cuda". Throws Error for any other name, and for a device that this
+// build or machine lacks.
 at::Device open_device(const std::string& name);
 
-std::unique_ptr<Updater> make_updater(const UpdaterConfig& config);
+// Returns the fastest updater that the device has. `objective`: what it trains, which moves to the
+// device; default: what config.model names. Throws Error as open_device() does, and for a precision
+// that the device lacks.
+std::unique_ptr<Updater> make_updater(const UpdaterConfig& config,
+                                      std::shared_ptr<Objective> objective = nullptr);
 
 }  // namespace riffle

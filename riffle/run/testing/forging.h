@@ -7,9 +7,9 @@
 #include "riffle/base/checksum.h"
 #include "riffle/base/file.h"
 #include "riffle/base/text.h"
-#include "riffle/model/safetensors.h"
 #include "riffle/run/checkpoint.h"
 #include "riffle/run/run_folder.h"
+#include "riffle/tensors/safetensors.h"
 
 namespace riffle {
 

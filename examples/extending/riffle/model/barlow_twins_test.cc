@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "riffle/base/random.h"
+#include "riffle/model/testing/random_pictures.h"
 
 namespace riffle {
 namespace {
@@ -12,10 +12,7 @@ const ModelConfig kSmall{
     .arch = Arch::resnet10, .stem = Stem::stride2, .width = 8, .projector_out = 16};
 
 torch::Tensor pictures(std::int64_t count, std::uint64_t position) {
-  torch::Tensor batch = torch::empty({count, 3, 16, 16});
-  Random random(1, Purpose("barlow_twins_test"), position);
-  for (std::int64_t i = 0; i < batch.numel(); ++i) batch.data_ptr<float>()[i] = random.normal();
-  return batch;
+  return random_pictures(count, position, /*size=*/16);
 }
 
 TEST(BarlowTwins, GivesFeaturesOfUnitLengthAndAGradientToEveryParameter) {
@@ -47,6 +44,24 @@ TEST(BarlowTwins, FeaturesOnArrivalDoNotDependOnTheRestOfTheBatch) {
   const torch::Tensor all = objective.features(pictures(4, 0));
   const torch::Tensor one = objective.features(pictures(4, 0).slice(0, 1, 2));
   EXPECT_TRUE(torch::allclose(all.slice(0, 1, 2), one, 1e-4, 1e-5));
+}
+
+// Nothing in barlow_twins.cc is about any of these: all methods share them.
+TEST(BarlowTwins, ComputesInBfloat16GrowsAndCountsBatches) {
+  ModelConfig config = kSmall;
+  config.arch = Arch::resnet18;
+  config.grow_every = 10;
+  BarlowTwins objective(config, 1);
+  const ObjectiveOutput out = objective.forward(pictures(16, 0).to(torch::kBFloat16));
+  EXPECT_EQ(out.loss.scalar_type(), torch::kFloat32);
+  out.loss.backward();
+  const auto parameters = objective.named_parameters();
+  EXPECT_EQ(parameters["encoder.conv1.weight"].grad().scalar_type(), torch::kFloat32);
+  EXPECT_FALSE(parameters["encoder.layer4.1.conv1.weight"].requires_grad());
+  EXPECT_TRUE(objective.grow_to(10));
+  EXPECT_TRUE(parameters["encoder.layer4.1.conv1.weight"].requires_grad());
+  const auto counts = objective.named_buffers();
+  EXPECT_EQ(counts["projector.1.num_batches_tracked"].item<std::int64_t>(), 2);
 }
 
 }  // namespace

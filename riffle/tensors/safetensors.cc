@@ -1,4 +1,4 @@
-#include "riffle/model/safetensors.h"
+#include "riffle/tensors/safetensors.h"
 
 #include <algorithm>
 #include <bit>
@@ -44,7 +44,7 @@ std::string type_name(torch::ScalarType type) {
   throw std::logic_error(cat("safetensors cannot hold the type ", torch::toString(type)));
 }
 
-// What the header says of one tensor.
+// What the header says about one tensor.
 struct Entry {
   std::string name;
   torch::ScalarType type;
@@ -53,7 +53,7 @@ struct Entry {
   std::uint64_t end;
 };
 
-// Reads one file; every complaint names it.
+// Reads one file; every error names it.
 class Reader {
  public:
   explicit Reader(const std::filesystem::path& path) : path_(path), file_(path) {}
@@ -82,7 +82,7 @@ class Reader {
  private:
   template <typename... Words>
   [[noreturn]] void refuse(const Words&... words) const {
-    throw Error(cat(path_.string(), " is no valid safetensors file: ", words...));
+    throw Error(cat(path_.string(), " is not a valid safetensors file: ", words...));
   }
 
   std::uint64_t values_size() const { return file_.size() - kLengthBytes - header_length_; }
@@ -109,16 +109,16 @@ class Reader {
       return true;
     };
     Json header = Json::parse(text, watch, /*allow_exceptions=*/false);
-    if (!header.is_object()) refuse("its header is no JSON object");
+    if (!header.is_object()) refuse("its header is not a JSON object");
     if (repeated) refuse("two tensors have the same name");
     return header;
   }
 
   std::map<std::string, std::string> parse_metadata(const Json& value) const {
     std::map<std::string, std::string> metadata;
-    if (!value.is_object()) refuse(kMetadata, " is no object");
+    if (!value.is_object()) refuse(kMetadata, " is not an object");
     for (const auto& [key, text] : value.items()) {
-      if (!text.is_string()) refuse(kMetadata, " has a value that is no text: '", key, "'");
+      if (!text.is_string()) refuse(kMetadata, " has a value that is not a string: '", key, "'");
       metadata[key] = text.get<std::string>();
     }
     return metadata;

@@ -1,8 +1,7 @@
-// Copies between host and GPU memory that go on beside the work queued on the default stream.
+// Copies between host and GPU memory that run beside the work queued on the default stream.
 //
 // For threads that bring pictures to a GPU or fetch them from there while another thread trains.
-// Each call waits until its copy is complete. From and to the CPU nothing is copied. Used by one
-// thread.
+// Each call waits until its copy is complete. On the CPU nothing is copied. Not thread-safe.
 #pragma once
 
 #include <optional>
@@ -17,12 +16,12 @@ class SideCopy {
  public:
   explicit SideCopy(at::Device device);
 
-  // Memory to fill and then to give to_device(): what a GPU copies from fast.
+  // Returns memory to fill and then to pass to to_device(): pinned, which a GPU copies from fast.
   at::Tensor host_memory(at::IntArrayRef shape, at::ScalarType type) const;
 
-  // On the device, for use on its default stream.
+  // Returns the tensor on the device, for use on its default stream.
   at::Tensor to_device(const at::Tensor& host);
-  // Of a tensor that work queued on the default stream so far has made.
+  // Returns the tensor in host memory as the work queued on the default stream so far leaves it.
   at::Tensor to_host(const at::Tensor& tensor);
 
  private:

@@ -1,4 +1,4 @@
-#include "riffle/train/gpu_updater.h"
+#include "riffle/train/updater_gpu.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +8,7 @@
 #include <torch/types.h>
 
 #include "riffle/base/random.h"
+#include "riffle/model/state.h"
 #include "riffle/train/plain_updater.h"
 
 namespace riffle {
@@ -35,7 +36,13 @@ UpdaterConfig small_config(Stem stem, Precision precision) {
   return config;
 }
 
-Pictures made_pictures(const UpdaterConfig& config) {
+std::shared_ptr<Objective> objective_on(at::Device device, const UpdaterConfig& config) {
+  auto objective = make_objective(config.model, config.seed);
+  objective->to(device);
+  return objective;
+}
+
+Pictures striped_pictures(const UpdaterConfig& config) {
   const std::int64_t count = 2 * config.train.batch, side = config.picture_size;
   Pictures pictures{torch::empty({count, side, side, 3}, torch::kByte), {}};
   Random random(9, Purpose("test"), 0);
@@ -50,9 +57,9 @@ Pictures made_pictures(const UpdaterConfig& config) {
 TEST_F(UpdaterOnGpu, Float32FollowsTheCpuOverFiftyUpdates) {
   for (const Stem stem : {Stem::small, Stem::standard}) {
     const UpdaterConfig config = small_config(stem, Precision::float32);
-    PlainUpdater cpu(config, torch::kCPU);
-    GpuUpdater gpu(config);
-    const Pictures pictures = made_pictures(config);
+    PlainUpdater cpu(config, objective_on(torch::kCPU, config), torch::kCPU);
+    UpdaterGpu gpu(config, objective_on(torch::kCUDA, config));
+    const Pictures pictures = striped_pictures(config);
     for (std::int64_t step = 0; step < 50; ++step) {
       const double lr = 0.0002;
       const auto cpu_features = cpu.update(pictures, step, lr, lr);
@@ -73,9 +80,11 @@ TEST_F(UpdaterOnGpu, Float32FollowsTheCpuOverFiftyUpdates) {
 
 TEST_F(UpdaterOnGpu, Bfloat16StaysCloseToFloat32) {
   for (const Stem stem : {Stem::small, Stem::standard, Stem::stride2}) {
-    GpuUpdater exact(small_config(stem, Precision::float32));
-    GpuUpdater rounded(small_config(stem, Precision::bfloat16));
-    const Pictures pictures = made_pictures(small_config(stem, Precision::best));
+    const UpdaterConfig float32 = small_config(stem, Precision::float32);
+    const UpdaterConfig bfloat16 = small_config(stem, Precision::bfloat16);
+    UpdaterGpu exact(float32, objective_on(torch::kCUDA, float32));
+    UpdaterGpu rounded(bfloat16, objective_on(torch::kCUDA, bfloat16));
+    const Pictures pictures = striped_pictures(float32);
     double difference = 0;
     for (std::int64_t step = 0; step < 50; ++step) {
       exact.update(pictures, step, 0.02, 0.02);
@@ -91,27 +100,27 @@ TEST_F(UpdaterOnGpu, Bfloat16StaysCloseToFloat32) {
 
 TEST_F(UpdaterOnGpu, FeaturesOnArrivalAreThoseOfTheCpu) {
   const UpdaterConfig config = small_config(Stem::small, Precision::float32);
-  PlainUpdater cpu(config, torch::kCPU);
-  GpuUpdater gpu(config);
-  const Pictures pictures = made_pictures(config);
+  PlainUpdater cpu(config, objective_on(torch::kCPU, config), torch::kCPU);
+  UpdaterGpu gpu(config, objective_on(torch::kCUDA, config));
+  const Pictures pictures = striped_pictures(config);
   const Pictures on_device{pictures.tensor.cuda(), pictures.indices};
   const auto expected = cpu.arrival_features(pictures);
   EXPECT_LT((gpu.arrival_features(pictures).cpu() - expected).abs().max().item<double>(), 1e-3);
   EXPECT_LT((gpu.arrival_features(on_device).cpu() - expected).abs().max().item<double>(), 1e-3);
 }
 
-TEST_F(UpdaterOnGpu, AGrowingNetworkIsRecordedAnewAndFollowsTheCpu) {
+TEST_F(UpdaterOnGpu, AGrowingNetworkIsRecordedAgainAndFollowsTheCpu) {
   UpdaterConfig config = small_config(Stem::small, Precision::float32);
   config.model.arch = Arch::resnet18;
   config.model.grow_every = 4;
-  PlainUpdater cpu(config, torch::kCPU);
-  GpuUpdater gpu(config);
-  const Pictures pictures = made_pictures(config);
+  PlainUpdater cpu(config, objective_on(torch::kCPU, config), torch::kCPU);
+  UpdaterGpu gpu(config, objective_on(torch::kCUDA, config));
+  const Pictures pictures = striped_pictures(config);
   for (std::int64_t step = 0; step < 20; ++step) {
     const double lr = 0.0002;
     cpu.update(pictures, step, lr, lr);
     gpu.update(pictures, step, lr, lr);
-    if (step % 3 == 1) {  // others are queued one behind the other
+    if (step % 3 == 1) {  // others are queued one after the other
       ASSERT_NEAR(cpu.outcome().loss, gpu.outcome().loss, 1e-3) << "update " << step;
       const auto expected = cpu.arrival_features(pictures);
       const auto found = gpu.arrival_features(pictures).cpu();
@@ -120,15 +129,15 @@ TEST_F(UpdaterOnGpu, AGrowingNetworkIsRecordedAnewAndFollowsTheCpu) {
   }
 }
 
-TEST_F(UpdaterOnGpu, GoesOnFromGivenWeightsAndMomenta) {
+TEST_F(UpdaterOnGpu, ContinuesFromGivenWeightsAndMomenta) {
   const UpdaterConfig config = small_config(Stem::small, Precision::float32);
-  const Pictures pictures = made_pictures(config);
-  GpuUpdater first(config);
+  const Pictures pictures = striped_pictures(config);
+  UpdaterGpu first(config, objective_on(torch::kCUDA, config));
   for (std::int64_t step = 0; step < 5; ++step) first.update(pictures, step, 0.02, 0.02);
-  GpuUpdater second(config);
+  UpdaterGpu second(config, objective_on(torch::kCUDA, config));
   load_state(second.objective(), save_state(first.objective()));
   second.load_momenta(first.momenta());
-  const auto loss = [&pictures](GpuUpdater& updater, std::int64_t step) {
+  const auto loss = [&pictures](UpdaterGpu& updater, std::int64_t step) {
     updater.update(pictures, step, 0.02, 0.02);
     return updater.outcome().loss;
   };
@@ -138,10 +147,10 @@ TEST_F(UpdaterOnGpu, GoesOnFromGivenWeightsAndMomenta) {
 
 TEST_F(UpdaterOnGpu, QueuedUpdatesAreThoseMadeOneByOne) {
   const UpdaterConfig config = small_config(Stem::small, Precision::bfloat16);
-  const Pictures pictures = made_pictures(config);
+  const Pictures pictures = striped_pictures(config);
   const Pictures on_device{pictures.tensor.cuda(), pictures.indices};
-  GpuUpdater queued(config);
-  GpuUpdater single(config);
+  UpdaterGpu queued(config, objective_on(torch::kCUDA, config));
+  UpdaterGpu single(config, objective_on(torch::kCUDA, config));
   for (std::int64_t step = 0; step < 20; ++step) {
     queued.update(step % 3 == 0 ? pictures : on_device, step, 0.02, 0.02);
     single.update(pictures, step, 0.02, 0.02);
@@ -153,8 +162,8 @@ TEST_F(UpdaterOnGpu, QueuedUpdatesAreThoseMadeOneByOne) {
 
 TEST_F(UpdaterOnGpu, TheFirstLossThatIsNotFiniteIsToldEvenLater) {
   const UpdaterConfig config = small_config(Stem::small, Precision::bfloat16);
-  const Pictures pictures = made_pictures(config);
-  GpuUpdater updater(config);
+  const Pictures pictures = striped_pictures(config);
+  UpdaterGpu updater(config, objective_on(torch::kCUDA, config));
   for (std::int64_t step = 0; step < 6; ++step) {
     const double lr = step == 1 ? std::nan("") : 0.02;  // shows in the update after it
     updater.update(pictures, step, lr, lr);

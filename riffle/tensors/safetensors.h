@@ -9,24 +9,26 @@
 #include <map>
 #include <string>
 
-#include "riffle/model/state.h"
+#include "riffle/tensors/named_tensors.h"
 
 namespace riffle {
 
 struct Safetensors {
-  NamedTensors tensors;                         // on the CPU, in the order of the file
-  std::map<std::string, std::string> metadata;  // free text, as the format allows
+  // On the CPU, in the order of the file.
+  NamedTensors tensors;
+  // Free text, as the format allows.
+  std::map<std::string, std::string> metadata;
 };
 
-// Replaces `path` in one step. No copy is made of a tensor that lies row-major on the CPU. Throws
-// Error when it cannot be written, std::logic_error for a name that is there twice or a type the
-// format lacks.
+// Replaces `path` in one step. Does not copy a tensor that lies row-major on the CPU. Throws Error
+// if the file cannot be written, std::logic_error for a repeated name or a type that the format
+// lacks.
 void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
-// Throws Error, naming the file and what is wrong with it, unless all of it is valid: a header that
-// can be parsed, known types, and values that fill the rest of the file exactly, without gap or
-// overlap.
+// Returns the tensors and the metadata. Throws Error, naming the file and what is wrong with it,
+// unless all of it is valid: a header that can be parsed, known types, and values that fill the
+// rest of the file exactly, without gap or overlap.
 Safetensors read_safetensors(const std::filesystem::path& path);
 
 }  // namespace riffle

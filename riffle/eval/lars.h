@@ -1,12 +1,13 @@
 // Layer-wise adaptive rate scaling (You et al., 2017) with momentum, for linear probes:
-//   g = gradient * trust * |w| / |gradient|  (as it is where either norm is zero);  m = momentum *
-//   m + g;  w = w - lr * m
+//   g = gradient * trust * |w| / |gradient|  (the gradient itself where either norm is zero)
+//   m = momentum * m + g
+//   w = w - lr * m
 // No weight decay and no clipping of the rate.
 #pragma once
 
 #include <vector>
 
-#include "riffle/model/state.h"
+#include "riffle/tensors/named_tensors.h"
 
 namespace riffle {
 
@@ -15,8 +16,8 @@ struct LarsOptions {
   double momentum = 0.9;
 };
 
-// Every parameter must have a gradient when step() is called. Norms stay on the parameters' device.
-// Not thread-safe.
+// step() throws std::logic_error if a parameter has no gradient. Norms stay on the parameters'
+// device. Not thread-safe.
 class Lars {
  public:
   Lars(NamedTensors parameters, LarsOptions options);
@@ -24,10 +25,6 @@ class Lars {
 
   void step(double lr);
   void zero_grad();
-
-  // Momenta by the parameters' names, as Sgd's.
-  NamedTensors state() const;
-  void load_state(const NamedTensors& state);
 
  private:
   NamedTensors parameters_;

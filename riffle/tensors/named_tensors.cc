@@ -1,6 +1,7 @@
-#include "riffle/buffer/named_tensors.h"
+#include "riffle/tensors/named_tensors.h"
 
 #include <cstring>
+#include <map>
 
 #include <ATen/ATen.h>
 
@@ -91,6 +92,38 @@ NamedTensors find_part(const NamedTensors& state, std::string_view prefix) {
     if (name.starts_with(prefix)) part.emplace_back(name.substr(prefix.size()), tensor);
   }
   return part;
+}
+
+NamedTensors copies_on_cpu(const NamedTensors& tensors) {
+  NamedTensors copies;
+  for (const auto& [name, tensor] : tensors) {
+    copies.emplace_back(name, tensor.detach().to(at::kCPU, tensor.scalar_type(),
+                                                 /*non_blocking=*/false, /*copy=*/true));
+  }
+  return copies;
+}
+
+void copy_named(const NamedTensors& from, const NamedTensors& to, const std::string& owner) {
+  std::map<std::string, at::Tensor> given;
+  for (const auto& [name, tensor] : from) {
+    if (!given.emplace(name, tensor).second)
+      throw Error(cat("weights: '", name, "' appears twice"));
+  }
+  for (const auto& [name, tensor] : to) {
+    const auto found = given.find(name);
+    if (found == given.end()) throw Error(cat("weights: '", name, "' of ", owner, " is missing"));
+    if (found->second.sizes() != tensor.sizes()) {
+      throw Error(cat("weights: '", name, "' has shape ", found->second.sizes(), "; ", owner,
+                      " needs ", tensor.sizes()));
+    }
+  }
+  if (given.size() != to.size()) {
+    std::map<std::string, at::Tensor> unexpected = given;
+    for (const auto& [name, tensor] : to) unexpected.erase(name);
+    throw Error(cat("weights: '", unexpected.begin()->first, "' is not a part of ", owner));
+  }
+  const at::NoGradGuard no_gradient;
+  for (const auto& [name, tensor] : to) at::Tensor(tensor).copy_(given[name]);
 }
 
 }  // namespace riffle

@@ -1,5 +1,5 @@
+#include "riffle/model/batch_norm_pool_cuda.h"
 #include "riffle/model/pack.cuh"
-#include "riffle/model/pool_cuda.h"
 
 namespace riffle::batch_norm_cuda {
 namespace {

@@ -1,4 +1,4 @@
-#include "riffle/model/safetensors.h"
+#include "riffle/tensors/safetensors.h"
 
 #include <cstring>
 #include <filesystem>
@@ -25,7 +25,7 @@ using testing::ThrowsMessage;
 
 class SafetensorsFile : public TempFolder {
  protected:
-  // A file with this header and so many bytes of values.
+  // A file with this header and `values` bytes of values.
   void write_raw(const std::string& header, std::size_t values) {
     std::string content(8, '\0');
     const std::uint64_t length = header.size();

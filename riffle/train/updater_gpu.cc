@@ -1,4 +1,4 @@
-#include "riffle/train/gpu_updater.h"
+#include "riffle/train/updater_gpu.h"
 
 #include <algorithm>
 #include <array>
@@ -35,12 +35,6 @@ ViewLayout layout_of(const UpdaterConfig& config) {
   return config.augment.size % 2 == 0 ? ViewLayout::folded : ViewLayout::plain;
 }
 
-std::shared_ptr<Objective> objective_on_device(const UpdaterConfig& config) {
-  auto objective = make_objective(config.model, config.seed);
-  objective->to(torch::kCUDA);
-  return objective;
-}
-
 std::unique_ptr<TwoViewsGpu> make_views(const UpdaterConfig& config, const AugmentConfig& augment,
                                         ThreadPool& pool) {
   return std::make_unique<TwoViewsGpu>(augment, config.seed, pool, config.train.batch,
@@ -62,8 +56,8 @@ void try_out(const std::function<void()>& work) {
   c10::cuda::device_synchronize();
 }
 
-// `before`: an earlier recording, whose memory may serve here too: what one leaves is used up
-// before the other runs again.
+// `before`: an earlier recording, whose memory may serve here too: what one leaves is used before
+// the other runs again.
 void record(Recording& recording, Recording* before, const std::function<void()>& work) {
   c10::cuda::CUDACachingAllocator::emptyCache();
   {
@@ -78,24 +72,25 @@ void record(Recording& recording, Recording* before, const std::function<void()>
   recording.done = true;
 }
 
-// What the host gives to an update and gets from it, in memory that the device copies from and to.
+// What the host passes to an update and gets from it, in memory that the device copies from and to.
 struct Turn {
   torch::Tensor rows;
-  torch::Tensor staging;  // pictures from host memory; made when first needed
+  torch::Tensor staging;  // pictures from host memory; allocated when first needed
   torch::Tensor rates;
   torch::Tensor report;
   c10::Event done{c10::kCUDA};
-  std::int64_t step = -1;  // of the update begun and not yet seen to its end; -1: none
+  // Of the update begun and not yet finished; -1: none.
+  std::int64_t step = -1;
 };
 
 }  // namespace
 
-struct GpuUpdater::State {
-  explicit State(const UpdaterConfig& updater_config)
+struct UpdaterGpu::State {
+  State(const UpdaterConfig& updater_config, std::shared_ptr<Objective> given_objective)
       : config(updater_config),
         pool(static_cast<int>(config.train.threads)),
-        objective(objective_on_device(config)),
-        optimizer(*objective, config.train),
+        objective(std::move(given_objective)),
+        optimizer(*objective, objective->predictor_parameters(), config.train),
         views(make_views(config, config.augment, pool)) {
     pictures = torch::empty({config.train.batch, config.picture_size, config.picture_size, 3},
                             torch::TensorOptions().dtype(torch::kByte).device(torch::kCUDA));
@@ -114,7 +109,7 @@ struct GpuUpdater::State {
   std::shared_ptr<Objective> objective;
   Sgd optimizer;
   std::unique_ptr<TwoViewsGpu> views;
-  std::unique_ptr<TwoViewsGpu> arrival_views;  // made when first needed
+  std::unique_ptr<TwoViewsGpu> arrival_views;  // constructed when first needed
 
   Recording update_recording;
   torch::Tensor pictures;  // what it reads
@@ -130,7 +125,7 @@ struct GpuUpdater::State {
   Turn arrival;
   Turn* last = nullptr;
   Outcome outcome;
-  bool lost = false;  // the outcome is that of an update whose loss was not finite
+  bool lost = false;  // `outcome` is of an update whose loss was not finite
 
   void bring(Turn& turn, const Pictures& given);
   void finish(Turn& turn);
@@ -142,7 +137,7 @@ struct GpuUpdater::State {
 };
 
 // Brings the pictures of a batch to where the graph reads them.
-void GpuUpdater::State::bring(Turn& turn, const Pictures& given) {
+void UpdaterGpu::State::bring(Turn& turn, const Pictures& given) {
   if (given.tensor.is_cuda()) {
     std::copy(given.indices.begin(), given.indices.end(),
               turn.rows.mutable_data_ptr<std::int64_t>());
@@ -170,8 +165,8 @@ void GpuUpdater::State::bring(Turn& turn, const Pictures& given) {
   pictures.copy_(turn.staging, /*non_blocking=*/true);
 }
 
-// Sees an update to its end; from then on the turn's memory is free.
-void GpuUpdater::State::finish(Turn& turn) {
+// Waits for the end of an update; from then on the turn's memory is free.
+void UpdaterGpu::State::finish(Turn& turn) {
   if (turn.step < 0) return;
   turn.done.synchronize();
   const auto* report_values = turn.report.const_data_ptr<float>();
@@ -181,21 +176,22 @@ void GpuUpdater::State::finish(Turn& turn) {
 }
 
 // One update from what is on the device; queues work and waits for nothing.
-void GpuUpdater::State::update_once() {
+void UpdaterGpu::State::update_once() {
   const ObjectiveOutput output = objective->forward(views->render(pictures));
   output.loss.backward();
   optimizer.step(rates[0], rates[1]);
+  objective->follow();
   features = output.features;
   report = torch::stack({output.loss.detach(), output.std});
 }
 
-void GpuUpdater::State::arrival_once() {
+void UpdaterGpu::State::arrival_once() {
   arrival_features = objective->features(arrival_views->render(pictures, /*views=*/1));
 }
 
-void GpuUpdater::State::record_update() {
+void UpdaterGpu::State::record_update() {
   if (type_of(config) == torch::kFloat32) at::globalContext().setAllowTF32CuDNN(false);
-  // Trial runs must leave no trace in the network.
+  // Trial runs must not change the network.
   std::vector<torch::Tensor> state = objective->parameters();
   for (const torch::Tensor& buffer : objective->buffers()) state.push_back(buffer);
   const NamedTensors momenta = optimizer.state();
@@ -214,14 +210,14 @@ void GpuUpdater::State::record_update() {
   record(update_recording, nullptr, [this] { update_once(); });
 }
 
-void GpuUpdater::State::record_arrival() {
+void UpdaterGpu::State::record_arrival() {
   try_out([this] { arrival_once(); });
   arrival_features.reset();
   record(arrival_recording, &update_recording, [this] { arrival_once(); });
 }
 
-// They are made anew when next needed.
-void GpuUpdater::State::drop_recordings() {
+// They are recorded again when next needed.
+void UpdaterGpu::State::drop_recordings() {
   c10::cuda::device_synchronize();
   features.reset();
   report.reset();
@@ -233,15 +229,16 @@ void GpuUpdater::State::drop_recordings() {
   }
 }
 
-bool GpuUpdater::can(const UpdaterConfig& config, at::Device device) {
+bool UpdaterGpu::can(const UpdaterConfig& config, at::Device device) {
   return device.is_cuda() && TwoViewsGpu::fits(config.augment.size, config.picture_size);
 }
 
-GpuUpdater::GpuUpdater(const UpdaterConfig& config) : state_(std::make_unique<State>(config)) {}
+UpdaterGpu::UpdaterGpu(const UpdaterConfig& config, std::shared_ptr<Objective> objective)
+    : state_(std::make_unique<State>(config, std::move(objective))) {}
 
-GpuUpdater::~GpuUpdater() = default;
+UpdaterGpu::~UpdaterGpu() = default;
 
-at::Tensor GpuUpdater::update(const Pictures& pictures, std::int64_t step, double lr,
+at::Tensor UpdaterGpu::update(const Pictures& pictures, std::int64_t step, double lr,
                               double predictor_lr) {
   State& s = *state_;
   Turn& turn = s.turns[static_cast<std::size_t>(step % 2)];
@@ -263,7 +260,7 @@ at::Tensor GpuUpdater::update(const Pictures& pictures, std::int64_t step, doubl
   return s.features;
 }
 
-Updater::Outcome GpuUpdater::outcome() {
+Updater::Outcome UpdaterGpu::outcome() {
   State& s = *state_;
   // In the order in which they were begun.
   for (Turn& turn : s.turns) {
@@ -273,7 +270,7 @@ Updater::Outcome GpuUpdater::outcome() {
   return s.outcome;
 }
 
-at::Tensor GpuUpdater::arrival_features(const Pictures& pictures) {
+at::Tensor UpdaterGpu::arrival_features(const Pictures& pictures) {
   State& s = *state_;
   if (!s.arrival_views) {
     s.arrival_views = make_views(s.config, no_augmentation(s.config.augment.size), s.pool);
@@ -287,9 +284,9 @@ at::Tensor GpuUpdater::arrival_features(const Pictures& pictures) {
   return s.arrival_features;
 }
 
-Objective& GpuUpdater::objective() { return *state_->objective; }
-NamedTensors GpuUpdater::momenta() { return state_->optimizer.state(); }
-void GpuUpdater::load_momenta(const NamedTensors& momenta) {
+Objective& UpdaterGpu::objective() { return *state_->objective; }
+NamedTensors UpdaterGpu::momenta() { return state_->optimizer.state(); }
+void UpdaterGpu::load_momenta(const NamedTensors& momenta) {
   state_->optimizer.load_state(momenta);
 }
 

@@ -1,4 +1,4 @@
-#include "riffle/buffer/side_copy.h"
+#include "riffle/tensors/side_copy.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/Event.h>
@@ -37,9 +37,9 @@ at::Tensor SideCopy::to_device(const at::Tensor& host) {
 
 at::Tensor SideCopy::to_host(const at::Tensor& tensor) {
   if (tensor.is_cpu()) return tensor;
-  c10::Event made(device_.type());
-  made.record(default_stream(device_));
-  made.block(*stream_);
+  c10::Event computed(device_.type());
+  computed.record(default_stream(device_));
+  computed.block(*stream_);
   const c10::StreamGuard guard(*stream_);
   at::Tensor here = host_memory(tensor.sizes(), tensor.scalar_type());
   here.copy_(tensor, /*non_blocking=*/true);

@@ -1,4 +1,4 @@
-#include "riffle/buffer/named_tensors.h"
+#include "riffle/tensors/named_tensors.h"
 
 #include <gmock/gmock.h>
 #include <torch/types.h>

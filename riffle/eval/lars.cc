@@ -1,4 +1,4 @@
-#include "riffle/train/lars.h"
+#include "riffle/eval/lars.h"
 
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -35,16 +35,5 @@ void Lars::step(double lr) {
 void Lars::zero_grad() {
   for (auto& [name, parameter] : parameters_) parameter.mutable_grad().reset();
 }
-
-NamedTensors Lars::state() const {
-  NamedTensors state;
-  for (const auto& [name, momentum] : momenta_) {
-    state.emplace_back(name, momentum.to(torch::kCPU, momentum.scalar_type(),
-                                         /*non_blocking=*/false, /*copy=*/true));
-  }
-  return state;
-}
-
-void Lars::load_state(const NamedTensors& state) { copy_named(state, momenta_, "the optimiser"); }
 
 }  // namespace riffle
