@@ -7,6 +7,7 @@
 
 #include "riffle/base/checksum.h"
 #include "riffle/base/text.h"
+#include "riffle/model/state.h"
 #include "riffle/tensors/safetensors.h"
 #include "riffle/train/learner_state.h"
 

@@ -10,7 +10,7 @@
 #include "riffle/run/model_source.h"
 #include "riffle/run/saved_buffer.h"
 #include "riffle/run/testing/forging.h"
-#include "riffle/run/testing_runs.h"
+#include "riffle/run/testing/runs.h"
 
 namespace riffle {
 namespace {

@@ -1,10 +1,10 @@
-#include "riffle/study/run_page.h"
+#include "riffle/pages/run_page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "riffle/run/testing/forging.h"
-#include "riffle/run/testing_runs.h"
+#include "riffle/run/testing/runs.h"
 
 namespace riffle {
 namespace {
