@@ -61,6 +61,7 @@ class ProbeReference : public TempFolder {
                     .projector_out = 64,
                     .predictor_hidden = 16};
     config.augment.size = kSize;
+    config.buffer.policy = "reservoir";
     config.buffer.capacity = "64";
     config.train.batch = 32;
     config.train.max_updates = 20;

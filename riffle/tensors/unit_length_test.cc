@@ -13,7 +13,7 @@ TEST(UnitLength, ScalesRowsAndLeavesZerosAlone) {
 }
 
 TEST(UnitLength, GradientsFlowThroughAndAreOrthogonalToTheRow) {
-  const torch::Tensor row = torch::tensor({{3.0, -4.0}}).requires_grad_();
+  const torch::Tensor row = torch::tensor({{3.0, -4.0}}, torch::kDouble).requires_grad_();
   unit_length(row).select(1, 0).sum().backward();
   EXPECT_GT(row.grad().abs().max().item<double>(), 0.1);
   EXPECT_NEAR((row.grad() * row.detach()).sum().item<double>(), 0, 1e-12);
