@@ -6,12 +6,18 @@ set(rpath_of_build "${riffle_rpath}:${TORCH_INSTALL_PREFIX}/lib")
 install(CODE "file(RPATH_CHANGE FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/riffle\"
   OLD_RPATH [==[${rpath_of_build}]==] NEW_RPATH [==[${riffle_rpath}]==])" COMPONENT packaged EXCLUDE_FROM_ALL)
 
+# The program's RPATH serves its libraries too, unless they have one of their own.
 install(CODE "file(GET_RUNTIME_DEPENDENCIES EXECUTABLES \"$<TARGET_FILE:riffle>\"
     RESOLVED_DEPENDENCIES_VAR libraries DIRECTORIES \"${TORCH_INSTALL_PREFIX}/lib\"
     PRE_EXCLUDE_REGEXES \"^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|stdc\\\\+\\\\+|gcc_s)\\\\.so.*)\$\"
     POST_EXCLUDE_REGEXES \"^${TORCH_INSTALL_PREFIX}/\")
-  file(INSTALL \${libraries} DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${riffle_private}\" FOLLOW_SYMLINK_CHAIN
-    MESSAGE_NEVER)" COMPONENT libraries EXCLUDE_FROM_ALL)
+  set(folder \"\${CMAKE_INSTALL_PREFIX}/${riffle_private}\")
+  foreach(library \${libraries})
+    file(INSTALL \${library} DESTINATION \${folder} FOLLOW_SYMLINK_CHAIN MESSAGE_NEVER)
+    file(REAL_PATH \${library} real)
+    get_filename_component(name \${real} NAME)
+    file(RPATH_REMOVE FILE \"\$ENV{DESTDIR}\${folder}/\${name}\")
+  endforeach()" COMPONENT libraries EXCLUDE_FROM_ALL)
 
 install(FILES LICENSE README.md DESTINATION share/doc/riffle COMPONENT program)
 
