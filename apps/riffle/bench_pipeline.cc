@@ -14,9 +14,9 @@
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/median.h"
+#include "riffle/bench/step_bench.h"
 #include "riffle/stream/stream.h"
 #include "riffle/train/learner.h"
-#include "riffle/bench/step_bench.h"
 
 namespace riffle {
 namespace {

@@ -17,8 +17,8 @@
 #include "riffle/base/log.h"
 #include "riffle/base/median.h"
 #include "riffle/bench/ceilings.h"
-#include "riffle/train/profile.h"
 #include "riffle/bench/step_bench.h"
+#include "riffle/train/profile.h"
 
 namespace riffle {
 namespace {

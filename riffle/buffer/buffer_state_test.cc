@@ -4,9 +4,9 @@
 #include <functional>
 #include <limits>
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <ATen/ATen.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"

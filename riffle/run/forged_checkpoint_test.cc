@@ -3,9 +3,9 @@
 
 #include <limits>
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <ATen/ATen.h>
 
 #include "riffle/run/model_source.h"
 #include "riffle/run/saved_buffer.h"

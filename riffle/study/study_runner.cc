@@ -16,8 +16,8 @@
 #include "riffle/buffer/memory_plan.h"
 #include "riffle/run/checkpoint.h"
 #include "riffle/run/picture_log.h"
-#include "riffle/run/training.h"
 #include "riffle/run/run_folder.h"
+#include "riffle/run/training.h"
 #include "riffle/study/study_check.h"
 #include "riffle/study/study_probe.h"
 

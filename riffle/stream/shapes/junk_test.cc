@@ -82,8 +82,8 @@ TEST(Junk, EveryFrameDiffersFromAllOthersAndMixedHasAllKindsEqually) {
 TEST(Junk, AKindLooksAsItIsCalled) {
   const auto of_kind = [](const std::string& kind) {
     std::vector<Picture> pictures;
-    for (const auto& sample :
-         take(*open_shapes(generated({.samples = 60, .width = 16, .height = 16}), "junk:kind=" + kind)))
+    for (const auto& sample : take(*open_shapes(
+             generated({.samples = 60, .width = 16, .height = 16}), "junk:kind=" + kind)))
       if (is_junk(sample)) pictures.push_back(sample.picture);
     EXPECT_GT(pictures.size(), 5u);
     return pictures;
@@ -110,8 +110,8 @@ TEST(Junk, AKindLooksAsItIsCalled) {
 }
 
 TEST(Junk, AHalfDecodedPictureIsTheUpperPartOfTheOneThatFollows) {
-  const auto samples = take(
-      *open_shapes(generated({.samples = 200, .width = 10, .height = 20}), "junk:kind=halfdecoded"));
+  const auto samples = take(*open_shapes(generated({.samples = 200, .width = 10, .height = 20}),
+                                         "junk:kind=halfdecoded"));
   int found = 0;
   for (std::size_t i = 0; i + 1 < samples.size(); ++i) {
     if (!is_junk(samples[i]) || is_junk(samples[i + 1])) continue;
@@ -139,7 +139,8 @@ TEST(Junk, OtherSeedsBringOtherJunk) {
 
 TEST(Junk, RefusesAnUnknownKindAndNothingButJunk) {
   const auto refused = [](const std::string& shape, const std::string& message) {
-    EXPECT_THAT([&] { open_shapes(generated({}), shape); }, ThrowsMessage<Error>(HasSubstr(message)));
+    EXPECT_THAT([&] { open_shapes(generated({}), shape); },
+                ThrowsMessage<Error>(HasSubstr(message)));
   };
   refused("junk:kind=black", "halfdecoded");
   refused("junk:share=1", "share");

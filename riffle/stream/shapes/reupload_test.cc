@@ -67,7 +67,8 @@ TEST(Reupload, APictureIsAlmostWhatItWas) {
 }
 
 TEST(Reupload, IsAClipOfItsOwn) {
-  const auto samples = take(*open_shapes(generated({.samples = 300, .clip_length = 5}), "reupload"));
+  const auto samples =
+      take(*open_shapes(generated({.samples = 300, .clip_length = 5}), "reupload"));
   std::set<std::int64_t> clips;
   int again = 0;
   for (const auto& sample : samples) {
