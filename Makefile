@@ -1,7 +1,9 @@
-# make demo    set up, build, and see the paper's claim in about four minutes
-# make test    set up, build, and run all tests
+# make demo        set up, build, and see the paper's claim in about four minutes
+# make test        set up, build, and run all tests
 # make test-long   kill runs at 200 instants, soak the live clock: about half an hour
-.PHONY: demo test test-long build setup bench format check-format test-sanitize install clean
+# make install     the program, libraries and headers to PREFIX; BUNDLE=1: with LibTorch
+# make package     a .deb and a .tar.gz in build/packages, with LibTorch for CPUs
+.PHONY: demo test test-long build setup bench format check-format test-sanitize install package clean
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 SOURCES = $(shell git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.cu' '*.cuh')
@@ -47,6 +49,9 @@ test-sanitize: setup
 install: build
 	cmake --install build --prefix $(PREFIX)
 	$(if $(BUNDLE),cmake --install build --prefix $(PREFIX) --component libtorch)
+
+package: build
+	cd build && cpack
 
 clean:
 	rm -rf build build-debug build-sanitize

@@ -12,7 +12,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
-#include "riffle/buffer/minred_bench.h"
+#include "riffle/bench/minred_bench.h"
 
 namespace riffle {
 namespace {

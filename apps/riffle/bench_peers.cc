@@ -11,7 +11,7 @@
 #include "riffle/base/log.h"
 #include "riffle/base/median.h"
 #include "riffle/base/text.h"
-#include "riffle/train/step_bench.h"
+#include "riffle/bench/step_bench.h"
 
 namespace riffle {
 namespace {

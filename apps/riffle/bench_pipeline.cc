@@ -16,7 +16,7 @@
 #include "riffle/base/median.h"
 #include "riffle/stream/stream.h"
 #include "riffle/train/learner.h"
-#include "riffle/train/step_bench.h"
+#include "riffle/bench/step_bench.h"
 
 namespace riffle {
 namespace {

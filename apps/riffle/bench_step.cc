@@ -16,9 +16,9 @@
 #include "riffle/base/fields.h"
 #include "riffle/base/log.h"
 #include "riffle/base/median.h"
-#include "riffle/train/ceilings.h"
+#include "riffle/bench/ceilings.h"
 #include "riffle/train/profile.h"
-#include "riffle/train/step_bench.h"
+#include "riffle/bench/step_bench.h"
 
 namespace riffle {
 namespace {

@@ -1,10 +1,10 @@
-#include "riffle/train/ceilings.h"
+#include "riffle/bench/ceilings.h"
 
 #include <utility>
 
 #include <gtest/gtest.h>
 
-#include "riffle/train/step_bench.h"
+#include "riffle/bench/step_bench.h"
 
 namespace riffle {
 namespace {

@@ -1,4 +1,4 @@
-#include "riffle/train/ceilings.h"
+#include "riffle/bench/ceilings.h"
 
 #include <algorithm>
 #include <chrono>

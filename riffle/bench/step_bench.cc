@@ -1,4 +1,4 @@
-#include "riffle/train/step_bench.h"
+#include "riffle/bench/step_bench.h"
 
 #include <algorithm>
 #include <chrono>

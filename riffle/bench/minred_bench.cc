@@ -1,4 +1,4 @@
-#include "riffle/buffer/minred_bench.h"
+#include "riffle/bench/minred_bench.h"
 
 #include <algorithm>
 #include <chrono>
@@ -11,7 +11,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/median.h"
 #include "riffle/base/text.h"
-#include "riffle/buffer/minred_bench_history.h"
+#include "riffle/bench/minred_bench_history.h"
 #include "riffle/buffer/named_tensors.h"
 
 #if RIFFLE_CUDA

@@ -1,4 +1,4 @@
-#include "riffle/buffer/minred_bench_history.h"
+#include "riffle/bench/minred_bench_history.h"
 
 #include <cmath>
 

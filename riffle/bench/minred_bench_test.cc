@@ -1,4 +1,4 @@
-#include "riffle/buffer/minred_bench.h"
+#include "riffle/bench/minred_bench.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
