@@ -12,21 +12,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// So long a picture waits for others that changed before it but are noticed later: clocks of files
+// How long a picture waits for others that changed before it but are noticed later: clocks of files
 // are coarse, and closing takes its time. This makes the order that of a later listing.
 constexpr auto kSettle = 50ms;
-// So long until a file is looked at again that was open for writing when it should not have been:
+// How long until a file is checked again that was open for writing when it should not have been:
 // the kernel tells of a close before it is over.
-constexpr auto kLookAgain = 250ms;
+constexpr auto kCheckAgain = 250ms;
 
 }  // namespace
 
-PictureFeed::PictureFeed(fs::path root, const ListingRules& rules, bool watch, SkipLog& skips)
-    : root_(std::move(root)), rules_(rules) {
-  if (watch) watch_.emplace(root_);
+PictureFeed::PictureFeed(fs::path root, const ListingRules& rules, SkipLog& skips)
+    : root_(std::move(root)), rules_(rules), watch_(root_) {
   // A folder is watched before it is read, so that nothing appears unnoticed in between.
   listing_ = list_pictures(root_, rules_, skips, [&](const std::string& folder) {
-    if (watch_) watch_->add(folder);
+    watch_.add(folder);
     return true;
   });
   for (const auto& picture : listing_) {
@@ -34,12 +33,12 @@ PictureFeed::PictureFeed(fs::path root, const ListingRules& rules, bool watch, S
   }
 }
 
-void PictureFeed::go_behind(const std::optional<ListedPicture>& last,
-                            const std::vector<std::string>& owed) {
-  const auto behind =
+void PictureFeed::continue_after(const std::optional<ListedPicture>& last,
+                                 const std::vector<std::string>& owed) {
+  const auto after =
       last ? std::upper_bound(listing_.begin(), listing_.end(), *last) : listing_.begin();
-  next_ = static_cast<std::size_t>(behind - listing_.begin());
-  behind_ = last;
+  next_ = static_cast<std::size_t>(after - listing_.begin());
+  furthest_ = last;
   for (const auto& path : owed) {
     const auto picture = listed(root_, path, rules_);
     const bool is_there = std::binary_search(listing_.begin(), listing_.end(), picture);
@@ -52,34 +51,32 @@ void PictureFeed::go_behind(const std::optional<ListedPicture>& last,
 std::optional<PictureFeed::Item> PictureFeed::next() {
   while (next_ < listing_.size()) {
     const auto& picture = listing_[next_++];
-    if (!watch_ || !is_unfinished(root_ / picture.path)) return give(picture);
+    if (!is_unfinished(root_ / picture.path)) return give(picture);
     unfinished_.insert(picture.path);
   }
-  return watch_ ? next_arrival() : std::nullopt;
+  return next_arrival();
 }
 
 PictureFeed::Item PictureFeed::give(ListedPicture picture) {
-  if (!behind_ || *behind_ < picture) behind_ = picture;
+  if (!furthest_ || *furthest_ < picture) furthest_ = picture;
   std::vector<std::string> owed(unfinished_.begin(), unfinished_.end());
   for (const auto& [waits, noticed] : waiting_) {
-    if (*behind_ < waits || owed.size() >= kMostOwed) break;
+    if (*furthest_ < waits || owed.size() >= kMaxOwed) break;
     owed.push_back(waits.path);
   }
-  if (owed.size() > kMostOwed) owed.resize(kMostOwed);
+  if (owed.size() > kMaxOwed) owed.resize(kMaxOwed);
   return {std::move(picture), "", std::move(owed)};
 }
 
-void PictureFeed::stop() {
-  if (watch_) watch_->stop();
-}
+void PictureFeed::stop() { watch_.stop(); }
 
 std::optional<PictureFeed::Item> PictureFeed::next_arrival() {
   while (true) {
-    const auto changes = watch_->wait(milliseconds_to_wait());
+    const auto changes = watch_.wait(milliseconds_to_wait());
     if (!changes) return std::nullopt;
     for (const auto& change : *changes) take_in(change);
-    if (!open_still_.empty() && Clock::now() >= look_again_) {
-      for (const auto& path : std::exchange(open_still_, {})) arrive(path);
+    if (!still_open_.empty() && Clock::now() >= check_again_) {
+      for (const auto& path : std::exchange(still_open_, {})) arrive(path);
     }
     if (!unreadable_.empty()) {
       auto item = std::move(unreadable_.front());
@@ -98,7 +95,7 @@ int PictureFeed::milliseconds_to_wait() const {
   if (!unreadable_.empty()) return 0;
   auto until = Clock::time_point::max();
   if (!waiting_.empty()) until = waiting_.begin()->second + kSettle;
-  if (!open_still_.empty()) until = std::min(until, look_again_);
+  if (!still_open_.empty()) until = std::min(until, check_again_);
   if (until == Clock::time_point::max()) return -1;
   const auto left = until - Clock::now();
   return std::max(0, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count()));
@@ -133,7 +130,7 @@ void PictureFeed::read_folder(const std::string& folder, bool again) {
   };
   auto found = find_pictures(root_, folder, [&](const std::string& entered) {
     try {
-      return watch_->add(entered) || again;
+      return watch_.add(entered) || again;
     } catch (const Error& no_more) {
       report(entered, no_more.what());
       return true;
@@ -148,7 +145,7 @@ void PictureFeed::read_folder(const std::string& folder, bool again) {
   for (auto& [path, why] : found.unreadable) report(std::move(path), std::move(why));
 }
 
-// Whether it was given, or waits to be, as it is now.
+// Returns whether it was given, or waits to be, as it is now.
 bool PictureFeed::is_known(const std::string& path, std::int64_t changed) const {
   const auto known = arrived_.find(path);
   if (known != arrived_.end() && known->second == changed) return true;
@@ -168,8 +165,8 @@ void PictureFeed::arrive(const std::string& path) {
   forget(path);
   if (is_unfinished(root_ / path)) {
     unfinished_.insert(path);
-    if (open_still_.empty()) look_again_ = Clock::now() + kLookAgain;
-    open_still_.insert(path);
+    if (still_open_.empty()) check_again_ = Clock::now() + kCheckAgain;
+    still_open_.insert(path);
     return;
   }
   arrived_.emplace(path, changed);
@@ -178,7 +175,7 @@ void PictureFeed::arrive(const std::string& path) {
 
 void PictureFeed::forget(const std::string& path) {
   unfinished_.erase(path);
-  open_still_.erase(path);
+  still_open_.erase(path);
   const auto known = arrived_.find(path);
   if (known == arrived_.end()) return;
   waiting_.erase({1, known->second, path});
@@ -186,11 +183,11 @@ void PictureFeed::forget(const std::string& path) {
 }
 
 void PictureFeed::forget_below(const std::string& folder) {
-  const std::string below = folder + '/', behind = folder + static_cast<char>('/' + 1);
-  for (auto* paths : {&unfinished_, &open_still_}) {
-    paths->erase(paths->lower_bound(below), paths->lower_bound(behind));
+  const std::string below = folder + '/', after = folder + static_cast<char>('/' + 1);
+  for (auto* paths : {&unfinished_, &still_open_}) {
+    paths->erase(paths->lower_bound(below), paths->lower_bound(after));
   }
-  const auto first = arrived_.lower_bound(below), end = arrived_.lower_bound(behind);
+  const auto first = arrived_.lower_bound(below), end = arrived_.lower_bound(after);
   for (auto known = first; known != end; ++known) waiting_.erase({1, known->second, known->first});
   arrived_.erase(first, end);
 }

@@ -1,10 +1,9 @@
-// The pictures of a folder one after the other: first those that are there, then, where it is
-// watched, those that appear, in order of their last change.
+// The pictures of a watched folder one after the other: first those that are there, then those that
+// appear, in order of their last change.
 //
 // A picture appears when it is closed after writing, moved in or linked; one that is written again
-// appears again. Where the folder is watched, one that somebody still has open for writing waits
-// until it is closed, however it was found. next() is called by one thread at a time, stop() by
-// any; the rest before both.
+// appears again. One that somebody still has open for writing waits until it is closed, however it
+// was found. next() is called by one thread at a time, stop() by any; the rest before both.
 #pragma once
 
 #include <chrono>
@@ -28,25 +27,23 @@ class PictureFeed {
  public:
   struct Item {
     ListedPicture picture;
-    std::string unreadable;  // not empty: the path is that of a folder, and this is why
+    std::string unreadable;  // not empty: the path names a folder that cannot be read, and why
     // Pictures not given yet that may turn out to lie before one that was: they were begun, but
-    // are closed late, or were noticed late. At most kMostOwed.
+    // are closed late, or were noticed late. At most kMaxOwed.
     std::vector<std::string> owed;
   };
-  static constexpr std::size_t kMostOwed = 100;
+  static constexpr std::size_t kMaxOwed = 100;
 
-  // Throws Error when `root` is no readable folder. Folders below it that cannot be read go to
-  // `skips`, which is not used later.
-  PictureFeed(std::filesystem::path root, const ListingRules& rules, bool watch, SkipLog& skips);
+  // Throws Error if `root` is not a readable folder or cannot be watched. Adds folders below it
+  // that cannot be read to `skips`, which is not used later.
+  PictureFeed(std::filesystem::path root, const ListingRules& rules, SkipLog& skips);
 
-  // How many pictures were there.
-  std::size_t size() const { return listing_.size(); }
-  // Goes on behind this picture, whether it is there or not; without one from the beginning. Those
-  // owed at that time come too, wherever they lie.
-  void go_behind(const std::optional<ListedPicture>& last, const std::vector<std::string>& owed);
+  // Continues after this picture, whether it is there or not; without one, from the beginning.
+  // Those owed at that time come too, wherever they lie.
+  void continue_after(const std::optional<ListedPicture>& last,
+                      const std::vector<std::string>& owed);
 
-  // The following picture; waits for one where the folder is watched. Nothing at the end, or when
-  // stopped.
+  // Waits for the next picture and returns it, or nothing if stopped.
   std::optional<Item> next();
   void stop();
 
@@ -66,16 +63,16 @@ class PictureFeed {
 
   const std::filesystem::path root_;
   const ListingRules rules_;
-  std::optional<FolderWatch> watch_;
+  FolderWatch watch_;
   std::vector<ListedPicture> listing_;
   std::size_t next_ = 0;
-  // Of those that appeared and are still there, when they changed: to know them again.
+  // When those that appeared and are still there changed, to know them again.
   std::map<std::string, std::int64_t> arrived_;
   std::map<ListedPicture, Clock::time_point> waiting_;  // with the time at which they were noticed
   std::set<std::string> unfinished_;                    // begun, and not closed yet
-  std::set<std::string> open_still_;  // of those, which should have been: to be looked at again
-  Clock::time_point look_again_;
-  std::optional<ListedPicture> behind_;  // the last by order of all that were given
+  std::set<std::string> still_open_;  // of those, which should have been: to be checked again
+  Clock::time_point check_again_;
+  std::optional<ListedPicture> furthest_;  // the last by order of all that were given
   std::deque<Item> unreadable_;
 };
 
