@@ -7,6 +7,14 @@ find_package(spdlog REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
+# xxHash is used as a header alone.
+find_path(XXHASH_INCLUDE_DIR xxhash.h DOC "The folder of xxhash.h")
+if(NOT XXHASH_INCLUDE_DIR)
+  message(FATAL_ERROR "xxhash.h was not found: install libxxhash-dev (scripts/setup does), or say where it is with "
+    "-DXXHASH_INCLUDE_DIR=FOLDER")
+endif()
+add_library(riffle_xxhash INTERFACE)
+target_include_directories(riffle_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
 # LibTorch's CMake files would put their own choice in its place.
 set(riffle_cuda_architectures ${CMAKE_CUDA_ARCHITECTURES})
 find_package(Torch 2.4 REQUIRED)

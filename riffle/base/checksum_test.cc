@@ -12,6 +12,7 @@ TEST(Checksum, GivesTheKnownValues) {
   EXPECT_EQ(checksum("a"), 0xD24EC4F1A98C6E5Bu);
   EXPECT_EQ(checksum("abc"), 0x44BC2CF5AD770999u);
   EXPECT_EQ(checksum("Nobody inspects the spammish repetition"), 0xFBCEA83C8A378BF1u);
+  EXPECT_EQ(Checksum().value(), checksum(""));
 }
 
 TEST(Checksum, DoesNotDependOnHowTheBytesAreCut) {
