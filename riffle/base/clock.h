@@ -1,4 +1,4 @@
-// The clock that durations are measured by.
+// The clock that measures durations.
 #pragma once
 
 #include <chrono>

@@ -6,7 +6,7 @@
 
 namespace riffle {
 
-// In quotes where the text needs them: it has a comma, a quote or a line end.
+// Returns the text as a field, in quotes if it has a comma, a quote or a line end.
 std::string csv_field(std::string_view text);
 
 }  // namespace riffle

@@ -9,7 +9,7 @@
 namespace riffle {
 namespace {
 
-// The shortest text that reads back as the same number.
+// Returns the shortest text that reads back as the same number.
 std::string shortest(double value) {
   std::array<char, 64> text;
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;

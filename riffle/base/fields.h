@@ -43,11 +43,11 @@ class Fields {
   // A list is written as comma-separated text.
   void add(const std::string& key, std::vector<std::string>& value, const std::string& help);
 
-  // One of these names.
+  // The value is one of these names.
   void add(const std::string& key, std::string& value, const std::vector<std::string>& names,
            const std::string& help);
 
-  // A value that is one of several names.
+  // The value is one of an enumeration, each with its name.
   template <typename Enum>
   void add(const std::string& key, Enum& value, std::vector<std::pair<std::string, Enum>> names,
            const std::string& help) {
@@ -71,9 +71,9 @@ class Fields {
           }});
   }
 
-  // Throws Error when the key is unknown or the text is no valid value.
+  // Throws Error if the key is unknown or the text is not a valid value.
   void set(const std::string& key, const std::string& text);
-  // "key=value", as after --set.
+  // Sets "key=value", as --set gives it.
   void set_assignment(const std::string& assignment);
   std::string get(const std::string& key) const;
   const std::vector<Field>& all() const { return fields_; }

@@ -28,7 +28,7 @@ constexpr const char* kTemporary = ".tmp-";
   throw Error(cat(what, ' ', path.string(), ": ", std::strerror(error)), kind);
 }
 
-// Whether a test wants this step to fail; errno is set then.
+// Returns whether a test wants this step to fail, and sets errno if so.
 bool faulty(const FileFault& fault) {
   errno = fault.error;
   return fault.error != 0;
@@ -118,8 +118,8 @@ void AppendFile::append(std::span<const std::byte> content) {
   try {
     file_.write(content);
   } catch (...) {
-    // Not even this may work on a sick disk; the next append then begins behind the torn part,
-    // which readers know by its checksum or its missing line end.
+    // Even this can fail on a failing disk; the next append then begins after the torn part, which
+    // readers know by its checksum or its missing line end.
     if (::ftruncate(file_.number(), static_cast<off_t>(size_)) != 0) size_ = file_.size();
     throw;
   }
@@ -141,7 +141,7 @@ std::vector<std::byte> read_bytes(const fs::path& path) {
   return content;
 }
 
-// To the end rather than by size: a configuration may come through a pipe.
+// Reads to the end rather than by size: a configuration may come through a pipe.
 std::string read_text(const fs::path& path) {
   const Descriptor file = open_for_reading(path);
   std::string text;
@@ -209,7 +209,7 @@ void make_folders(const fs::path& folder) {
   try {
     sync_folder(folder_of(folder));
   } catch (const Error&) {
-    // The folder above may not be ours to flush, and a sick disk will show with the next file.
+    // We may lack the right to flush the parent, and a failing disk will show with the next file.
   }
 }
 

@@ -1,7 +1,7 @@
-// Files, read and written so that a reader or a crash never meets half of what was written.
+// Files, written so that neither a reader nor a crash leaves anybody with half of one.
 //
-// Whatever fails throws Error naming the path. Every step can be made to fail in tests
-// (file_faults.h). The functions may be called from any thread, an object is used by one.
+// Everything here throws Error, naming the path, if a step fails. Tests can make every step fail
+// (file_faults.h). Functions are thread-safe, objects are not.
 #pragma once
 
 #include <cstddef>
@@ -14,32 +14,31 @@
 
 namespace riffle {
 
-// The content of a file.
+// Return the content of a file.
 std::vector<std::byte> read_bytes(const std::filesystem::path& path);
 std::string read_text(const std::filesystem::path& path);
 
-// What is in a folder, in no order; nothing where there is no such folder.
+// Returns the paths in a folder, in no order; none if there is no such folder.
 std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder);
 
-// Makes a folder with those above it, as far as they are not there, and flushes what got an entry:
-// a power cut cannot take a young folder as a whole.
+// Creates a folder and its parents where they are missing, and flushes the folders that got an
+// entry, so that a new folder survives a power cut.
 void make_folders(const std::filesystem::path& folder);
 
 // Replaces `path` in one step: a temporary file in the same folder, fsync, rename, fsync of the
-// folder. Parent folders are made. Throws Error and leaves the old file untouched when any step
-// fails. (NewFile is for what is written in parts.)
+// folder. Creates parent folders. Throws Error and leaves the old file untouched if any step fails.
+// (NewFile is for files written in parts.)
 void write_atomically(const std::filesystem::path& path, std::span<const std::byte> content);
 void write_atomically(const std::filesystem::path& path, std::string_view content);
 
-// Beside `path`: the name of a file that is not whole yet.
+// Returns the name, beside `path`, of a file that is not whole yet.
 std::filesystem::path temporary_path(const std::filesystem::path& path);
-// Renames and flushes the folder, both in one file system.
+// Renames a file and flushes its new folder. Requires both paths to be on one file system.
 void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
-// Removes what writers that were killed left in `folder` under such names. Nobody else may be
-// writing there.
+// Removes temporary files that killed writers left in `folder`. Requires that nobody writes there.
 void remove_temporary_files(const std::filesystem::path& folder);
 
-// An open file. Moves, closes on the way out.
+// An open file, closed by the destructor.
 class Descriptor {
  public:
   // `flags` as open(2) takes them.
@@ -51,7 +50,7 @@ class Descriptor {
   const std::filesystem::path& path() const { return path_; }
   int number() const { return fd_; }
   std::uint64_t size() const;
-  // At the end, or where the last write stopped.
+  // Writes where the last write stopped, or at the end of a file opened with O_APPEND.
   void write(std::span<const std::byte> content);
   void sync();
   void close();
@@ -67,7 +66,7 @@ class InputFile {
   explicit InputFile(const std::filesystem::path& path);
 
   std::uint64_t size() const { return size_; }
-  // Fills `out` from the given place. Throws Error when the file ends before.
+  // Fills `out` with the bytes from `at` on. Throws Error if the file ends before.
   void read(std::uint64_t at, std::span<std::byte> out) const;
 
  private:
@@ -78,20 +77,20 @@ class InputFile {
 // A file that only grows.
 class AppendFile {
  public:
-  // Made when it is not there.
+  // Creates the file if it is missing.
   explicit AppendFile(const std::filesystem::path& path);
 
   std::uint64_t size() const { return size_; }
-  // All or nothing: when the disk takes only a part, the file is cut back and Error thrown.
+  // Appends all or nothing: if the disk takes only a part, cuts the file back and throws Error.
   void append(std::span<const std::byte> content);
   void append(std::string_view content);
-  // When this returns, all that was appended survives a power cut.
+  // Makes everything appended so far survive a power cut.
   void sync();
 
  private:
   Descriptor file_;
   std::uint64_t size_;
-  bool named_ = false;  // the folder's entry is durable too
+  bool named_ = false;  // whether the folder's entry is durable too
 };
 
 }  // namespace riffle

@@ -17,11 +17,12 @@ enum class FileStep { open, read, write, sync, rename, list };
 
 struct FileFault {
   int error = 0;                // errno of the failure; 0: the step works
-  std::size_t most = SIZE_MAX;  // bytes that one read or write moves at most
+  std::size_t most = SIZE_MAX;  // most bytes that one read or write moves
 };
 
-// At most one at a time. The function is asked before each step, by whichever threads take one, at
-// the same time too; a disk on which a step takes long is one that waits there.
+// Decides about every file step of the process while it lives. Only one may exist at a time.
+// `decide` is called before each step, by several threads at once; to make a step slow, let it
+// wait.
 class FileFaults {
  public:
   using Decide = std::function<FileFault(FileStep, const std::filesystem::path&)>;
@@ -30,7 +31,7 @@ class FileFaults {
   FileFaults(const FileFaults&) = delete;
   FileFaults& operator=(const FileFaults&) = delete;
 
-  // What the file layer asks; no fault when there is no FileFaults.
+  // Called by the file layer. Returns no fault if there is no FileFaults.
   static FileFault decide(FileStep step, const std::filesystem::path& path);
 };
 

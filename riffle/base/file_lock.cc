@@ -30,7 +30,7 @@ FileLock::FileLock(const std::filesystem::path& path, const std::string& what, I
   try {
     file_.write(std::as_bytes(std::span(process)));
   } catch (const Error&) {
-    // A full disk. It is only a word for people: the lock itself is the kernel's.
+    // A full disk. The number is only for messages: the lock itself is the kernel's.
   }
 }
 

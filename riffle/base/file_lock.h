@@ -1,4 +1,4 @@
-// A lock that one process at a time can hold, and that ends with it however it ends.
+// A lock that one process at a time can hold, released when the process ends, however it ends.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@ enum class IfTaken { refuse, wait };
 
 class FileLock {
  public:
-  // Makes the file when it is not there. When the lock is taken, waits, or throws Error naming
-  // `what` and the process that has it.
+  // Creates the file if it is missing. If the lock is taken, waits, or throws Error naming `what`
+  // and the process that holds it.
   FileLock(const std::filesystem::path& path, const std::string& what,
            IfTaken if_taken = IfTaken::refuse);
 

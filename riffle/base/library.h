@@ -9,10 +9,10 @@ namespace riffle {
 struct Library {
   std::string name;
   std::string version;  // empty: riffle was built without it
-  std::string gives;    // what is missing then
+  std::string gives;    // what riffle cannot do without it
 };
 
-// Those behind this room; image and stream have their own.
+// Returns the libraries this room uses; image and stream list their own.
 std::vector<Library> base_libraries();
 
 }  // namespace riffle

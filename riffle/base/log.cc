@@ -16,9 +16,9 @@ using Clock = std::chrono::steady_clock;
 struct Console {
   std::mutex mutex;
   std::shared_ptr<spdlog::logger> logger = [] {
-    auto made = spdlog::stderr_color_mt("riffle");
-    made->set_pattern("%^%H:%M:%S%$ %v");
-    return made;
+    auto created = spdlog::stderr_color_mt("riffle");
+    created->set_pattern("%^%H:%M:%S%$ %v");
+    return created;
   }();
   LogLevel level = LogLevel::info;
   bool terminal = isatty(STDERR_FILENO) != 0;

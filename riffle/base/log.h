@@ -1,5 +1,5 @@
-// Lines on standard error for people: what happened, warnings, and one progress line that is
-// rewritten in place.
+// Messages on standard error: what happened, warnings, and one progress line that is rewritten in
+// place.
 //
 // Thread-safe. Standard output is left to results (`--json`).
 #pragma once
@@ -16,9 +16,8 @@ void log_info(const std::string& message);
 void log_warning(const std::string& message);
 void log_error(const std::string& message);
 
-// The current state of long work. On a terminal it replaces the previous progress line; elsewhere
-// it is a plain line, at most one every ten seconds. `finish_progress` leaves the last line
-// standing.
+// Shows the state of long work. On a terminal, replaces the previous progress line; elsewhere,
+// prints a plain line, at most one every ten seconds. `finish_progress` keeps the last line.
 void show_progress(const std::string& line);
 void finish_progress();
 

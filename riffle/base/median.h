@@ -1,11 +1,11 @@
-// The middle of some measurements: one disturbed turn on a noisy machine does not move it.
+// The median of some measurements, which one disturbed run on a noisy machine does not move.
 #pragma once
 
 #include <vector>
 
 namespace riffle {
 
-// Of an even number of values: the mean of the middle two. There must be one at least.
+// Returns the median; of an even number of values, the mean of the middle two. Requires a value.
 double median(std::vector<double> values);
 
 }  // namespace riffle

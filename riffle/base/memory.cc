@@ -8,8 +8,8 @@ namespace riffle {
 
 void keep_freed_memory() {
   constexpr int kNever = 1 << 30;
-  constexpr int kMostInOldVersions = 32 << 20;
-  if (mallopt(M_MMAP_THRESHOLD, kNever) == 0) mallopt(M_MMAP_THRESHOLD, kMostInOldVersions);
+  constexpr int kMaxInOldVersions = 32 << 20;
+  if (mallopt(M_MMAP_THRESHOLD, kNever) == 0) mallopt(M_MMAP_THRESHOLD, kMaxInOldVersions);
   mallopt(M_TRIM_THRESHOLD, kNever);
 }
 

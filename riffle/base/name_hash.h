@@ -1,5 +1,5 @@
-// A number that stands for a text, the same on every machine and in every version: it decides
-// orders and identities that outlive a run. Not for what somebody could choose to collide.
+// A hash of a text that is the same on every machine and in every version: it decides orders and
+// identities that outlive a run. Not for texts that somebody could choose to collide.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A file that is written in parts and appears under its name when it is whole: for results too
-// large to hold in memory, or to copy. (write_atomically is for the others.)
+// A file that is written in parts and appears under its name when it is whole, for results too
+// large to hold in memory or to copy. (write_atomically is for the others.)
 //
 //   NewFile file("features.npy");
 //   file.append(header_with_room);
@@ -7,8 +7,8 @@
 //   file.overwrite_beginning(header);
 //   file.commit();
 //
-// Without commit() nothing is left behind, and a file that was there before stays. Whatever fails
-// throws Error naming the path. Used by one thread.
+// Without commit() nothing is left, and a file that was there before stays. Throws Error naming the
+// path if a step fails. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace riffle {
 
 class NewFile {
  public:
-  // Parent folders are made.
+  // Creates parent folders.
   explicit NewFile(const std::filesystem::path& path);
   ~NewFile();
   NewFile(const NewFile&) = delete;
@@ -32,10 +32,10 @@ class NewFile {
   void append(std::span<const std::byte> content);
   void append(std::string_view content);
 
-  // In place of as many bytes at the file's start; nothing can be appended after that.
+  // Replaces as many bytes at the file's start; nothing can be appended after that.
   void overwrite_beginning(std::string_view content);
 
-  // Makes it durable and gives it its name, in place of what had it.
+  // Makes the file durable and gives it its name, replacing a file of that name.
   void commit();
 
  private:

@@ -21,11 +21,11 @@ namespace riffle {
 
 class ProtobufMessage {
  public:
-  // int32, int64, uint64, bool and enum.
+  // Adds an int32, int64, uint64, bool or enum.
   void add_integer(int field, std::int64_t value);
   void add_float(int field, float value);
   void add_double(int field, double value);
-  // string, and bytes.
+  // Adds a string, or bytes.
   void add_text(int field, std::string_view text);
   void add_bytes(int field, std::span<const std::byte> bytes);
   void add_message(int field, const ProtobufMessage& message);

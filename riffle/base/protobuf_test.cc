@@ -32,7 +32,7 @@ TEST(ProtobufMessage, WritesNumbersLittleEndian) {
   EXPECT_EQ(message.bytes(), bytes({0x15, 0, 0, 0x80, 0x3F, 0x09, 0, 0, 0, 0, 0, 0, 0xF0, 0x3F}));
 }
 
-TEST(ProtobufMessage, WritesTextsAndMessagesBehindTheirLength) {
+TEST(ProtobufMessage, WritesTextsAndMessagesAfterTheirLength) {
   ProtobufMessage inner;
   inner.add_text(2, "abc");
   ProtobufMessage outer;

@@ -2,8 +2,9 @@
 // draw).
 //
 // Nothing depends on thread count, timing or what was drawn before elsewhere, so work can be split
-// in any way and a run can go on from any position. The generator is Philox4x32-10 (Salmon et al.,
-// "Parallel random numbers: as easy as 1, 2, 3", 2011). The same numbers can be drawn on a GPU.
+// in any way and a run can continue from any position. The generator is Philox4x32-10 (Salmon et
+// al., "Parallel random numbers: as easy as 1, 2, 3", 2011). The same numbers can be drawn on a
+// GPU.
 #pragma once
 
 #include <array>
@@ -12,7 +13,7 @@
 
 namespace riffle {
 
-// One block of Philox4x32-10.
+// Returns one block of Philox4x32-10.
 constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                               std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
@@ -40,8 +41,8 @@ class Purpose {
   std::uint32_t hash_ = 2166136261u;  // FNV-1a
 };
 
-// The sequence of draws for one (seed, purpose, position). Cheap to make, one per picture, clip or
-// update. Not shared between threads.
+// The sequence of draws for one (seed, purpose, position). Cheap to construct: one per picture,
+// clip or update. Not thread-safe.
 class Random {
  public:
   Random(std::uint64_t seed, Purpose purpose, std::uint64_t position)
@@ -62,17 +63,17 @@ class Random {
     return high << 32 | bits();
   }
 
-  // Uniform in [0, 1) with 24 bits, exact in float.
+  // Returns a number uniform in [0, 1) with 24 bits, exact in float.
   float uniform() { return static_cast<float>(bits() >> 8) * 0x1p-24f; }
   float uniform(float low, float high) { return low + (high - low) * uniform(); }
   bool chance(float probability) { return uniform() < probability; }
 
-  // Uniform in [0, n), n > 0. The bias is below n / 2^64.
+  // Returns a number uniform in [0, n). Requires n > 0. The bias is below n / 2^64.
   std::uint64_t below(std::uint64_t n) {
     return static_cast<std::uint64_t>((static_cast<__uint128_t>(bits64()) * n) >> 64);
   }
 
-  // Standard normal.
+  // Returns a standard normal number.
   float normal();
 
  private:

@@ -1,4 +1,4 @@
-// Words for people: joining values into a line, numbers with units, and the nearest of several
+// Text for messages: values joined into a line, numbers with units, and the nearest of several
 // names.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace riffle {
 
-// All values written one after the other: cat("slot ", 3, " of ", 10).
+// Returns all values written one after the other: cat("slot ", 3, " of ", 10).
 template <typename... Values>
 std::string cat(const Values&... values) {
   std::ostringstream out;
@@ -19,27 +19,26 @@ std::string cat(const Values&... values) {
   return out.str();
 }
 
-// A number with a fixed count of decimals: fixed(3.14159, 2) == "3.14".
+// Returns a number with a fixed count of decimals: fixed(3.14159, 2) == "3.14".
 std::string fixed(double value, int decimals);
 
-// "9.2 GiB", "512 B".
+// Returns "9.2 GiB", "512 B", ...
 std::string bytes_text(std::uint64_t bytes);
 
-// "1 h 03 min", "2 min 05 s", "7.3 s".
+// Returns "1 h 03 min", "2 min 05 s", "7.3 s", ...
 std::string duration_text(double seconds);
 
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::vector<std::string> split(std::string_view text, char separator);
 
-// The candidate with the smallest edit distance to `name`; empty when there are no candidates.
+// Returns the candidate with the smallest edit distance to `name`, or "" if there are none.
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
-// "unknown option 'sede'; did you mean 'seed'? (valid: frames, seed, size)"
+// Returns "unknown option 'sede'; did you mean 'seed'? (valid: frames, seed, size)".
 std::string unknown_name(std::string_view what, std::string_view name,
                          std::span<const std::string> candidates);
 
-// Whole-text conversions. They throw Error, naming `what`, unless all of `text` is a number of that
-// kind.
+// Return the value of a text. Throw Error, naming `what`, unless all of `text` is one.
 std::int64_t parse_integer(std::string_view text, std::string_view what);
 double parse_number(std::string_view text, std::string_view what);
 bool parse_bool(std::string_view text, std::string_view what);

@@ -1,4 +1,4 @@
-// A fixed set of worker threads for loops whose turns do not depend on one another.
+// A fixed set of worker threads for loops whose iterations do not depend on one another.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 namespace riffle {
 
 // Thread-safe; one loop runs at a time, further callers wait. The calling thread works too, so a
-// pool of one thread starts none. Which thread does which turn is not defined: a turn must depend
-// on its index alone.
+// pool of one thread starts none. Which thread does which iteration is not defined: an iteration
+// must depend on its index alone.
 class ThreadPool {
  public:
   // 0 threads: one per core.
@@ -21,7 +21,7 @@ class ThreadPool {
   int threads() const;
 
   // Calls work(i) for i in [0, count) and returns when all are done. The first exception thrown by
-  // a turn is rethrown here; turns not begun by then are dropped.
+  // an iteration is rethrown here; iterations not begun by then are dropped.
   void for_each(std::int64_t count, const std::function<void(std::int64_t)>& work);
 
  private:

@@ -12,7 +12,7 @@ namespace {
 class ThreadPoolTest : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, testing::Values(1, 2, 5));
 
-TEST_P(ThreadPoolTest, EveryTurnRunsOnce) {
+TEST_P(ThreadPoolTest, EveryIterationRunsOnce) {
   ThreadPool pool(GetParam());
   EXPECT_EQ(pool.threads(), GetParam());
   for (const std::int64_t count : {0, 1, 3, 1000}) {
@@ -22,7 +22,7 @@ TEST_P(ThreadPoolTest, EveryTurnRunsOnce) {
   }
 }
 
-TEST_P(ThreadPoolTest, AnExceptionReachesTheCallerAndThePoolGoesOn) {
+TEST_P(ThreadPoolTest, AnExceptionReachesTheCallerAndThePoolContinues) {
   ThreadPool pool(GetParam());
   EXPECT_THROW(pool.for_each(100,
                              [](std::int64_t i) {

@@ -17,7 +17,7 @@ bool starts_with(std::span<const std::byte> bytes, std::string_view prefix) {
                     [](char a, std::byte b) { return static_cast<std::byte>(a) == b; });
 }
 
-// Files are often not what their name says; the log is more useful when it tells what they are.
+// Names what the file is: files are often not what their name says, and the log should tell.
 std::string what_else(std::span<const std::byte> bytes) {
   struct Kind {
     std::string_view prefix;

@@ -20,7 +20,7 @@ struct DecodeOptions {
   // A picture far larger than this short side may be decoded at a reduced scale, never below it. 0:
   // full size.
   int short_side = 0;
-  // A picture that claims more pixels is refused before memory is taken for it.
+  // A picture that claims more pixels is refused before memory is allocated for it.
   std::int64_t max_pixels = 100'000'000;
 };
 
@@ -32,8 +32,8 @@ struct DecodeFailure {
   std::string detail;
 };
 
-// Never throws for bad content: bad input is a part of every stream. On failure returns nothing and
-// fills `failure`. A picture of which only a part can be read is a failure, not half a picture.
+// Returns the picture, or fills `failure` and returns nothing. Never throws for bad content: bad
+// input is a part of every stream. A picture of which only a part can be read is a failure.
 std::optional<Picture> decode(std::span<const std::byte> bytes, const DecodeOptions& options,
                               DecodeFailure& failure);
 

@@ -90,7 +90,7 @@ TEST(CodecFuzz, DamagedPngsAreDecodedOrRefused) {
   expect_known_outcomes(decode_damaged(originals, true));
 }
 
-TEST(CodecFuzz, NoiseBehindARealSignatureIsRefused) {
+TEST(CodecFuzz, NoiseAfterARealSignatureIsRefused) {
   for (std::uint64_t i = 0; i < kMutations; ++i) {
     Random random(12, Purpose("noise"), i);
     std::vector<std::byte> bytes = encode_png(Picture(1, 1));

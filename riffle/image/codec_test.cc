@@ -34,7 +34,7 @@ std::vector<std::byte> bytes_of(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-// The largest difference of a sample; 256 when the sizes differ.
+// Returns the largest difference of a sample, or 256 if the sizes differ.
 int distance(const Picture& a, const Picture& b) {
   if (a.width != b.width || a.height != b.height) return 256;
   int largest = 0;
@@ -181,7 +181,7 @@ TEST(Codec, PngOfEveryKindBecomesEightBitRgb) {
   }
 }
 
-TEST(Codec, WhatIsNoPictureIsNamed) {
+TEST(Codec, WhatIsNotAPictureIsNamed) {
   EXPECT_EQ(failure_of({}).reason, "empty");
   EXPECT_EQ(failure_of(bytes_of("hello")).reason, "not a picture");
   const auto page = failure_of(bytes_of("<!DOCTYPE html><html>404</html>"));
@@ -217,7 +217,7 @@ TEST(Codec, PaddingBeforeTheEndOfAJpegIsHarmless) {
 
 TEST(Codec, DamageInsideAJpegIsCorrupt) {
   auto bytes = encode_jpeg(generated_picture(300, 200));
-  // An end marker in the middle of the coded blocks, with the rest of them behind it.
+  // An end marker in the middle of the coded blocks, with the rest of them after it.
   const std::size_t middle = bytes.size() * 3 / 4;
   bytes[middle] = std::byte{0xff};
   bytes[middle + 1] = std::byte{0xd9};
@@ -284,7 +284,7 @@ TEST(Codec, HostileClaimsAreRefusedBeforeMemoryIsTaken) {
   EXPECT_EQ(failure_of(png_claiming(100'000, 100'000)).reason, "too large");
   EXPECT_EQ(failure_of(png_claiming(0x7fffffff, 0x7fffffff)).reason, "too large");
   EXPECT_EQ(failure_of(jpeg_claiming(65'000, 65'000)).reason, "too large");
-  // Within the limit, but more than so few bytes can hold.
+  // Within the limit, but more than these few bytes can hold.
   EXPECT_THAT(failure_of(png_claiming(9000, 9000)).detail, HasSubstr("9000 x 9000"));
   EXPECT_THAT(failure_of(jpeg_claiming(9000, 9000)).detail, HasSubstr("9000 x 9000"));
 }

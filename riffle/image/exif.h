@@ -8,11 +8,11 @@
 
 namespace riffle {
 
-// The orientation (1 to 8, 1 = upright) in an EXIF block that begins with its TIFF header. Anything
-// malformed or missing gives 1; no input makes it read outside `tiff`.
+// Returns the orientation (1 to 8, 1 = upright) in an EXIF block that begins with its TIFF header,
+// or 1 if it is malformed or missing. Never reads outside `tiff`.
 int exif_orientation(std::span<const std::byte> tiff);
 
-// The picture as it is meant to be seen. `orientation` is 1 to 8.
+// Returns the picture as it is meant to be seen. Requires an orientation from 1 to 8.
 Picture turn_upright(Picture picture, int orientation);
 
 }  // namespace riffle

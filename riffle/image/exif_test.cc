@@ -16,7 +16,7 @@ struct Layout {
 constexpr Layout kLayouts[] = {{top, left}, {top, right}, {bottom, right}, {bottom, left},
                                {left, top}, {right, top}, {right, bottom}, {left, bottom}};
 
-// What a camera held that way stores of a scene.
+// Returns what a camera held that way stores of a scene.
 Picture stored_as(const Picture& seen, const Layout& layout) {
   const bool on_its_side = layout.row0 == left || layout.row0 == right;
   Picture stored(on_its_side ? seen.height : seen.width, on_its_side ? seen.width : seen.height);

@@ -29,8 +29,8 @@ constexpr int kPaddingTolerated = 16;
 // A progressive file may hold any number of passes over the whole picture; real ones have about
 // ten.
 constexpr int kMaxScans = 100;
-// A coded 8x8 block takes a bit at least (Huffman coding), so a file of n bytes holds 512 n pixels
-// at most.
+// A coded 8x8 block takes at least a bit (Huffman coding), so a file of n bytes holds at most 512 n
+// pixels.
 constexpr std::int64_t kMaxPixelsPerByte = 512;
 constexpr std::array<unsigned char, 6> kExifMark = {'E', 'x', 'i', 'f', 0, 0};
 
@@ -141,8 +141,8 @@ int orientation_in(const jpeg_decompress_struct& jpeg) {
   return 1;
 }
 
-// The largest of the cheap reductions (1/2, 1/4, 1/8) that leaves the short side at least as long
-// as asked.
+// Returns the largest of the cheap reductions (1/2, 1/4, 1/8) that leaves the short side at least
+// as long as asked.
 unsigned int reduction_for(const jpeg_decompress_struct& jpeg, int short_side) {
   if (short_side <= 0) return 1;
   const unsigned int available = std::min(jpeg.image_width, jpeg.image_height);
@@ -173,7 +173,7 @@ bool read_rgb(Decompressor& in, Picture& picture) {
   return true;
 }
 
-// Rounded a * b / 255 for a, b in 0..255.
+// Returns a * b / 255, rounded, for a, b in 0..255.
 std::uint8_t multiply(unsigned int a, unsigned int b) {
   const unsigned int product = a * b + 128;
   return static_cast<std::uint8_t>((product + (product >> 8)) >> 8);

@@ -10,7 +10,7 @@
 
 namespace riffle {
 
-// As decode(), for bytes that begin like a JPEG. May throw std::bad_alloc.
+// Does what decode() does, for bytes that begin like a JPEG. May throw std::bad_alloc.
 std::optional<Picture> decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& options,
                                    DecodeFailure& failure);
 

@@ -1,4 +1,4 @@
-// The libraries behind this room, for `riffle --version`.
+// The libraries this room uses, for `riffle --version`.
 #pragma once
 
 #include "riffle/base/library.h"

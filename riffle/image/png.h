@@ -10,7 +10,7 @@
 
 namespace riffle {
 
-// As decode(), for bytes that begin like a PNG. May throw std::bad_alloc.
+// Does what decode() does, for bytes that begin like a PNG. May throw std::bad_alloc.
 std::optional<Picture> decode_png(std::span<const std::byte> bytes, const DecodeOptions& options,
                                   DecodeFailure& failure);
 

@@ -13,8 +13,7 @@ namespace {
 // Four floats that the compiler keeps in one vector register on any machine.
 using Lanes [[gnu::vector_size(16)]] = float;
 
-// For each of a run of output positions along one axis, the input positions that it is a weighted
-// mean of.
+// For each output position along one axis, the input positions whose weighted mean it is.
 struct Taps {
   struct Range {
     int first;
@@ -28,8 +27,8 @@ struct Taps {
   int end() const { return ranges.back().first + ranges.back().count; }
 };
 
-// Taps for `count` outputs of an axis of `input` pixels, each of which covers `scale` of those; the
-// first begins at `offset` + `from` * `scale`.
+// Returns the taps for `count` outputs of an axis of `input` pixels, each of which covers `scale`
+// of those; the first begins at `offset` + `from` * `scale`.
 Taps triangle_taps(int input, double scale, double offset, std::int64_t from, int count) {
   const double reach = std::max(scale, 1.0);
   Taps taps;
@@ -78,9 +77,9 @@ void sum_rows(const std::uint8_t* rows, std::size_t stride, const float* weights
   }
 }
 
-// One output row from a row of float RGB whose first pixel is input column `origin`. A pixel is
-// read and written as four floats, the fourth belonging to its right neighbour, so both rows need
-// one float more than their pixels.
+// Makes one output row from a row of float RGB whose first pixel is input column `origin`. A pixel
+// is read and written as four floats, the fourth belonging to its right neighbour, so both rows
+// need one float more than their pixels.
 void sum_columns(const float* row, int origin, const Taps& taps, float* out) {
   for (const auto& range : taps.ranges) {
     const float* weights = taps.weights.data() + range.weights;
@@ -96,7 +95,7 @@ void sum_columns(const float* row, int origin, const Taps& taps, float* out) {
   }
 }
 
-// A picture as wide as there are taps of columns, and as high as there are of rows.
+// Returns a picture as wide as there are taps of columns, and as high as there are of rows.
 Picture resample(const Picture& picture, const Taps& columns, const Taps& rows) {
   const int origin = columns.begin();
   const auto used = static_cast<std::size_t>(columns.end() - origin) * 3;
@@ -124,7 +123,7 @@ struct Cut {
   int width, height;
 };
 
-// The part `cut` of the picture resized to width x height.
+// Returns the part `cut` of the picture, resized to width x height.
 Picture resample(const Picture& picture, std::int64_t width, std::int64_t height, const Cut& cut) {
   const auto scale = [](int input, std::int64_t output) {
     return static_cast<double>(input) / static_cast<double>(output);
@@ -139,7 +138,7 @@ void require_size(const Picture& picture, int width, int height) {
   if (width < 1 || height < 1) throw std::logic_error("cannot resize to no pixels");
 }
 
-// Half of n, rounded as Python's round(n / 2) does: to the even neighbour.
+// Returns half of n, rounded as Python's round(n / 2) does: to the even neighbour.
 std::int64_t rounded_half(std::int64_t n) { return n / 2 + (n % 2 == 1 && n / 2 % 2 == 1 ? 1 : 0); }
 
 }  // namespace

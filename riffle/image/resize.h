@@ -11,14 +11,14 @@ namespace riffle {
 
 Picture resize(const Picture& picture, int width, int height);
 
-// The square of `side` pixels whose upper left corner lies at (x, y), brought to size x size. The
-// square need not lie on whole pixels, so that a slow camera moves smoothly; it must lie within the
-// picture.
+// Returns the square of `side` pixels whose upper left corner is at (x, y), resized to size x size.
+// Requires that the square lies within the picture; it need not lie on whole pixels, so that a slow
+// camera moves smoothly.
 Picture resize_square(const Picture& picture, double x, double y, double side, int size);
 
-// The short side becomes `size`, then the centre square is cut out: how every picture becomes a
-// buffer slot. Roundings are those of torchvision's Resize and CenterCrop. Costs no more than the
-// square, however long the other side is.
+// Resizes the short side to `size` and returns the centre square: how every picture becomes a
+// buffer slot. Rounds as torchvision's Resize and CenterCrop do. Costs no more than the square,
+// however long the other side is.
 Picture fit_square(Picture picture, int size);
 
 }  // namespace riffle

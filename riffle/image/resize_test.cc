@@ -40,7 +40,7 @@ Picture cut(const Picture& picture, int left, int top, int width, int height) {
   return part;
 }
 
-// The definition, pixel by pixel and without any shortcut: a mean of all input pixels under a
+// The definition, pixel by pixel and without any shortcut: the mean of all input pixels under a
 // triangle.
 double defined_value(const Picture& picture, int width, int height, int x, int y, int channel) {
   const auto triangle = [](int at, int input, int output, int from) {

@@ -1,5 +1,5 @@
 // What the sources of picture files share: the options `size` and `threads`, and pictures decoded
-// ahead of the reader within bounds.
+// ahead of the reader within bounded memory.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,16 @@ namespace riffle {
 
 // A file, member or download larger than this is skipped unread.
 constexpr std::uint64_t kMaxPictureBytes = std::uint64_t{256} << 20;
-// What decoded pictures may weigh while they wait for the reader.
+// The most bytes that decoded pictures may take while they wait for the reader.
 constexpr std::uint64_t kAheadBytes = std::uint64_t{64} << 20;
 
 struct Decoding {
   DecodeOptions options;
-  int threads = 0;  // 0: in the reader's own
+  int threads = 0;  // 0: decodes in the reader's thread
 };
 
-// size: the short side that pictures will be brought to; threads: by default one per core.
+// Reads `size`, the short side that pictures will be resized to, and `threads`, by default one per
+// core.
 Decoding read_decoding(Uri& uri);
 
 // A picture, or why there is none.
@@ -33,8 +34,8 @@ struct Decoded {
 
 Decoded decode(std::span<const std::byte> bytes, const DecodeOptions& options);
 
-// In bytes; even the smallest counts for something, so that tiny pictures and failures do not pile
-// up by the thousand.
+// Returns the memory taken, in bytes. Even the smallest counts for something, so that tiny pictures
+// and failures do not pile up by the thousand.
 std::uint64_t weight(const Decoded& decoded);
 
 }  // namespace riffle

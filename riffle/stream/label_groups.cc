@@ -31,7 +31,7 @@ std::vector<std::string> read_label_list(const std::filesystem::path& path) {
     line.resize(std::min(line.size(), line.find('\t')));
     if (!line.empty()) labels.push_back(line);
   }
-  if (labels.empty()) throw Error(cat(path.string(), " holds no label"));
+  if (labels.empty()) throw Error(cat(path.string(), " has no label"));
   return labels;
 }
 

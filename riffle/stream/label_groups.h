@@ -11,12 +11,12 @@ namespace riffle {
 
 class LabelGroups {
  public:
-  // Label i of n goes into group i * groups / n. Throws Error for fewer labels than groups, or a
-  // label that stands twice.
+  // Puts label i of n into group i * groups / n. Throws Error if there are fewer labels than
+  // groups, or one of them twice.
   LabelGroups(const std::vector<std::string>& ordered, int groups);
 
   int groups() const { return groups_; }
-  // Counted from 0. Nothing for a label that has no place.
+  // Returns the label's group, counted from 0, or nothing if the label is unknown.
   std::optional<int> group(const std::string& label) const;
 
  private:
@@ -24,8 +24,8 @@ class LabelGroups {
   std::map<std::string, int> group_of_;
 };
 
-// One label a line, up to a tab if there is one; empty lines do not count. Throws Error when the
-// file cannot be read or holds no label.
+// Reads one label per line, up to a tab if there is one; skips empty lines. Throws Error if the
+// file cannot be read or has no label.
 std::vector<std::string> read_label_list(const std::filesystem::path& path);
 
 }  // namespace riffle

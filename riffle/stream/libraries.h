@@ -1,4 +1,4 @@
-// The libraries behind the sources, built in or not, for `riffle --version`.
+// The libraries that the sources use, built in or not, for `riffle --version`.
 #pragma once
 
 #include "riffle/base/library.h"

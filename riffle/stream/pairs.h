@@ -1,5 +1,5 @@
-// How correlated the samples of a batch are: measured from their clips, and expected from how alike
-// neighbours are.
+// How correlated the samples of a batch are: measured from their clips, and expected from the
+// correlation of neighbours.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace riffle {
 
-// The share of all pairs of a batch that come from one clip. A sample without a clip (kNoClip)
-// shares one with nobody. Between 0 and 1; 0 for fewer than two samples. Costs a sort.
+// Returns the share of all pairs of a batch that come from one clip, from 0 to 1; 0 for fewer than
+// two samples. A sample without a clip (kNoClip) shares none. Costs a sort.
 double same_clip_share(std::span<const std::int64_t> clips);
 
-// The probability that a random pair among n consecutive samples is correlated, when neighbours are
-// with probability p and samples k apart with probability p^k:
+// Returns the probability that a random pair among n consecutive samples is correlated, if
+// neighbours are with probability p and samples k apart with probability p^k:
 //
 //   2 / (n (n - 1)) * sum over k from 1 to n - 1 of (n - k) p^k
 //
@@ -23,8 +23,8 @@ double same_clip_share(std::span<const std::int64_t> clips);
 // buffer of B samples, and close to (b / B) of the former when both are large.
 double pair_correlation(std::int64_t n, double p);
 
-// As above for a MinRed buffer of `capacity` samples, in which dropping the redundant has lowered
-// the probability that neighbours are correlated from p to eta * p.
+// Returns the same for a MinRed buffer of `capacity` samples, in which dropping the redundant has
+// lowered the probability that neighbours are correlated from p to eta * p.
 double minred_pair_correlation(std::int64_t capacity, double p, double eta);
 
 }  // namespace riffle

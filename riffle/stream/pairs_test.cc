@@ -76,7 +76,7 @@ TEST(Pairs, MinRedLowersTheProbabilityOfNeighbours) {
   EXPECT_LT(minred_pair_correlation(1000, 0.9, 0.1), pair_correlation(1000, 0.9));
 }
 
-TEST(Pairs, WhatIsNoProbabilityIsAProgrammingError) {
+TEST(Pairs, WhatIsNotAProbabilityIsAProgrammingError) {
   EXPECT_THROW(pair_correlation(4, -0.1), std::logic_error);
   EXPECT_THROW(pair_correlation(4, 1.1), std::logic_error);
   EXPECT_THROW(pair_correlation(4, std::nan("")), std::logic_error);

@@ -19,8 +19,8 @@ namespace {
 
 using Enter = std::function<bool(const std::string&)>;
 
-// Finds the pictures below a folder. Links to folders are kept for the end, so that what is really
-// there comes first.
+// Finds the pictures below a folder. Follows links to folders last, so that a folder is listed
+// where it really is.
 class Walk {
  public:
   Walk(const fs::path& root, const std::string& folder, const Enter& may_enter)

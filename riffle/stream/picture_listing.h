@@ -14,16 +14,16 @@
 
 namespace riffle {
 
-// Whether a name ends in .jpg, .jpeg or .png, in any case.
+// Returns whether a name ends in .jpg, .jpeg or .png, in any case.
 bool is_picture_name(std::string_view name);
 
-// A place in a shuffled order that depends on the path and the seed alone.
+// Returns a place in a shuffled order that depends on the path and the seed alone.
 std::int64_t shuffled_rank(std::uint64_t seed, std::string_view path);
 
 enum class ListingOrder { name, time, shuffle };
 
-// Files that changed before the moment `since` stand in the order asked for, later ones behind them
-// in the order in which they changed (in ns; a file that is moved in or linked changes by that).
+// Files that changed before the moment `since` come in the order asked for, later ones after them
+// in the order in which they changed (in ns; moving or linking a file changes it too).
 struct ListingRules {
   ListingOrder order = ListingOrder::name;
   std::uint64_t seed = 0;  // for shuffle
@@ -41,11 +41,11 @@ struct ListedPicture {
   auto operator<=>(const ListedPicture&) const = default;
 };
 
-// The file's place in the listing.
+// Returns the file's place in the listing.
 ListedPicture listed(const std::filesystem::path& root, std::string path,
                      const ListingRules& rules);
 
-// When the file last changed in any way, moving included; 0 when it is not there.
+// Returns when the file last changed in any way, moving included, or 0 if it is missing.
 std::int64_t changed_at(const std::filesystem::path& path);
 
 struct FoundPictures {
@@ -57,15 +57,15 @@ struct FoundPictures {
   std::vector<Unreadable> unreadable;
 };
 
-// All files ending in .jpg, .jpeg or .png (any case) at any depth below `folder`, which is relative
-// to `root`. Folders behind symbolic links are entered, each folder once; a folder that can be
-// reached without a link is listed where it really is. Names that begin with a dot are left out.
-// `enter` is asked before a folder is read and may refuse it.
+// Returns all files ending in .jpg, .jpeg or .png (any case) at any depth below `folder`, which is
+// relative to `root`. Follows symbolic links to folders, but enters each folder once; a folder that
+// can be reached without a link is listed where it really is. Leaves out names that begin with a
+// dot. Calls `enter` before it reads a folder and skips the folder if that returns false.
 FoundPictures find_pictures(const std::filesystem::path& root, const std::string& folder,
                             const std::function<bool(const std::string&)>& enter);
 
-// All of them in order. Sub-folders that cannot be read go to `skips`. Throws Error when `root` is
-// no readable folder.
+// Returns all of them in order. Adds sub-folders that cannot be read to `skips`. Throws Error if
+// `root` is not a readable folder.
 std::vector<ListedPicture> list_pictures(
     const std::filesystem::path& root, const ListingRules& rules, SkipLog& skips,
     const std::function<bool(const std::string&)>& enter = [](const std::string&) { return true; });

@@ -1,10 +1,10 @@
 // Items that only come one after the other (members of an archive, downloads, files that arrive),
-// worked on by threads ahead of the reader and handed out in order.
+// processed by threads ahead of the reader and handed out in order.
 //
-// `pull` is called by one thread at a time, in order; it gives nothing at the end, then and ever
-// after. `work` is called from several threads at once. Memory is bounded as in ReadAhead. A pull
-// that waits must be made to return before the destructor, which waits for the items in hand. An
-// exception thrown by either comes out of the take() of that item.
+// `pull` is called by one thread at a time, in order; at the end it returns nothing, and does so
+// ever after. `work` is called from several threads at once. Memory is bounded as in ReadAhead. The
+// caller must make a waiting pull return before the destructor, which waits for the items in hand.
+// An exception thrown by either is rethrown by the take() of that item.
 #pragma once
 
 #include <cstdint>
@@ -25,23 +25,23 @@ class PullAhead {
   using Work = std::function<Result(Item&&)>;
   using Weight = std::function<std::uint64_t(const Result&)>;
 
-  // 0 threads: all is done in take(), nothing ahead.
-  PullAhead(int threads, std::uint64_t most_bytes, Pull pull, Work work, Weight weight)
+  // With 0 threads, take() does all the work itself.
+  PullAhead(int threads, std::uint64_t max_bytes, Pull pull, Work work, Weight weight)
       : pull_(std::move(pull)),
         work_(std::move(work)),
         ahead_(
-            threads, most_bytes, [this](std::int64_t i) { return one(i); },
+            threads, max_bytes, [this](std::int64_t i) { return one(i); },
             [weight](const std::optional<Result>& result) {
               return result ? weight(*result) : kEndWeight;
             }) {
     ahead_.start(0, std::numeric_limits<std::int64_t>::max());
   }
 
-  // The following result, or nothing at the end.
+  // Returns the next result, or nothing at the end.
   std::optional<Result> take() { return ahead_.take(); }
 
  private:
-  // So that the threads do not go on past the end for ever.
+  // Keeps the threads from running on past the end.
   static constexpr std::uint64_t kEndWeight = std::uint64_t{1} << 20;
 
   std::optional<Result> one(std::int64_t i) {
@@ -53,7 +53,7 @@ class PullAhead {
   std::optional<Item> pull_in_turn(std::int64_t i) {
     std::unique_lock lock(mutex_);
     is_turn_.wait(lock, [&] { return pulled_ == i; });
-    // The turn goes on to the next, whether pull gives or throws.
+    // Passes the turn on, whether pull returns or throws.
     struct Turn {
       PullAhead& ahead;
       ~Turn() {

@@ -1,10 +1,10 @@
-// Work on numbered items done ahead of the reader by threads, handed out in order.
+// Numbered items, processed by threads ahead of the reader and handed out in order.
 //
-// What comes out depends on the items alone, never on the number of threads or on timing. Memory is
-// bounded: no new item is begun while the finished ones weigh `most_bytes` or more, so at most that
-// plus one item per thread is held. The work is called from several threads at once; the rest of
-// the class is used by one thread. An exception thrown by the work for an item comes out of the
-// take() of that item.
+// Results depend on the items alone, never on the number of threads or on timing. Memory is
+// bounded: no new item is begun while the finished ones take `max_bytes` or more, so at most that
+// plus one item per thread is held. `work` is called from several threads at once; the rest of the
+// class is not thread-safe. An exception thrown by `work` for an item is rethrown by the take() of
+// that item.
 #pragma once
 
 #include <condition_variable>
@@ -26,9 +26,9 @@ class ReadAhead {
   using Work = std::function<Result(std::int64_t item)>;
   using Weight = std::function<std::uint64_t(const Result&)>;
 
-  // 0 threads: the work is done in take(), nothing ahead.
-  ReadAhead(int threads, std::uint64_t most_bytes, Work work, Weight weight)
-      : most_bytes_(most_bytes), work_(std::move(work)), weight_(std::move(weight)) {
+  // With 0 threads, take() does all the work itself.
+  ReadAhead(int threads, std::uint64_t max_bytes, Work work, Weight weight)
+      : max_bytes_(max_bytes), work_(std::move(work)), weight_(std::move(weight)) {
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
   }
 
@@ -44,12 +44,12 @@ class ReadAhead {
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  // Forgets all that was done ahead; the following take() gives item `first`. Items from `end` on
-  // are not begun.
+  // Forgets all that was done ahead; the next take() returns item `first`. Items from `end` on are
+  // not begun.
   void start(std::int64_t first, std::int64_t end) {
     {
       const std::lock_guard lock(mutex_);
-      ++course_;
+      ++starts_;
       to_begin_ = to_take_ = first;
       end_ = end;
       finished_.clear();
@@ -58,7 +58,7 @@ class ReadAhead {
     may_begin_.notify_all();
   }
 
-  // The result of the following item, which must lie before the end.
+  // Returns the result of the next item. Requires that it is before the end.
   Result take() {
     if (threads_.empty()) return work_(to_take_++);
     Finished item;
@@ -75,7 +75,7 @@ class ReadAhead {
   }
 
  private:
-  // So that the threads do not go on for ever past a source that is broken for good.
+  // Keeps the threads from running on past a source that is broken for good.
   static constexpr std::uint64_t kErrorWeight = std::uint64_t{1} << 20;
 
   struct Finished {
@@ -85,8 +85,8 @@ class ReadAhead {
   };
 
   bool may_begin() const {
-    // The item that the reader waits for is always begun, whatever the others weigh.
-    return to_begin_ < end_ && (finished_bytes_ < most_bytes_ || to_begin_ == to_take_);
+    // The item that the reader waits for is always begun, however much the others take.
+    return to_begin_ < end_ && (finished_bytes_ < max_bytes_ || to_begin_ == to_take_);
   }
 
   void run() {
@@ -95,7 +95,7 @@ class ReadAhead {
       may_begin_.wait(lock, [&] { return stopping_ || may_begin(); });
       if (stopping_) return;
       const std::int64_t item = to_begin_++;
-      const std::int64_t course = course_;
+      const std::int64_t start = starts_;
       lock.unlock();
       Finished finished;
       try {
@@ -106,14 +106,14 @@ class ReadAhead {
         finished.bytes = kErrorWeight;
       }
       lock.lock();
-      if (course != course_) continue;  // the reader went elsewhere meanwhile
+      if (start != starts_) continue;  // the reader went elsewhere meanwhile
       finished_bytes_ += finished.bytes;
       finished_.emplace(item, std::move(finished));
       has_finished_.notify_one();
     }
   }
 
-  const std::uint64_t most_bytes_;
+  const std::uint64_t max_bytes_;
   const Work work_;
   const Weight weight_;
   std::mutex mutex_;
@@ -121,7 +121,7 @@ class ReadAhead {
   std::map<std::int64_t, Finished> finished_;
   std::uint64_t finished_bytes_ = 0;
   std::int64_t to_begin_ = 0, to_take_ = 0, end_ = 0;
-  std::int64_t course_ = 0;  // counts the calls of start()
+  std::int64_t starts_ = 0;  // calls of start()
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -19,7 +19,7 @@ TEST(ReadAhead, HandsOutResultsInOrderWithAnyNumberOfThreads) {
   }
 }
 
-TEST(ReadAhead, StartsAnewAnywhereAtAnyTime) {
+TEST(ReadAhead, StartsAgainAnywhereAtAnyTime) {
   for (const int threads : {0, 3}) {
     ReadAhead<std::int64_t> ahead(
         threads, 1000, [](std::int64_t i) { return i; }, weigh_nothing);

@@ -1,7 +1,7 @@
 // What a source could not use: counted by reason, and named in the log without flooding it.
 //
 // The first few items of each reason are named one by one; after that a line at every power of ten
-// says how many there are by now. Used by one thread.
+// says how many there are. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ class SkipLog {
   explicit SkipLog(std::function<void(const std::string&)> write = log_warning)
       : write_(std::move(write)) {}
 
-  // `item` is the path or address, `reason` a few words fit for counting, `detail` more for the log
-  // (may be empty).
+  // Counts an item. `item` is its path or address, `reason` a few words to count it by, `detail`
+  // more for the log (may be empty).
   void add(const std::string& item, const std::string& reason, const std::string& detail);
 
   const std::map<std::string, std::int64_t>& counts() const { return counts_; }
-  // "12 truncated, 3 not a picture"; empty when nothing was skipped.
+  // Returns "12 truncated, 3 not a picture", or "" if nothing was skipped.
   std::string summary() const;
 
  private:

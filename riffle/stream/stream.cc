@@ -21,7 +21,7 @@ using Open = std::unique_ptr<Stream> (*)(Uri&);
 
 struct Source {
   std::string scheme;
-  Open open;            // null: left out of this build
+  Open open;            // null if left out of this build
   std::string package;  // what to install for it, on Debian
 };
 

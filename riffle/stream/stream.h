@@ -1,7 +1,7 @@
 // A stream of pictures that never has to end: each sample is seen once, in order.
 //
-// Sources (synthetic, folder, ...) and shapes that wrap another stream all are Streams. A stream is
-// used by one thread; stop() alone may be called from any.
+// Sources (synthetic, folder, ...) and shapes that wrap another stream are all Streams. Not
+// thread-safe, except for stop().
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ constexpr std::int64_t kNoClip = -1;
 
 struct Sample {
   Picture picture;
-  // How many samples the source gave before this one.
+  // The number of samples the source gave before this one.
   std::uint64_t index = 0;
-  // Samples that follow one another in one shot share it; distinct shots differ.
+  // The same for consecutive samples of one shot; different for different shots.
   std::int64_t clip = kNoClip;
-  // Empty when the source knows none. The learner never reads it; probes and studies do.
+  // Empty if the source knows none. The learner never reads it; probes and studies do.
   std::string label;
   // Where it came from: a path, a URL, a member of a shard; each frame of a clip has its own.
   std::string key;
@@ -33,24 +33,23 @@ class Stream {
  public:
   virtual ~Stream() = default;
 
-  // The following sample, or nothing at the end. What cannot be decoded is skipped, counted and
-  // logged, never thrown; only a source that is gone, or ends without a usable item, throws Error.
+  // Returns the next sample, or nothing at the end of the stream. Skips, counts and logs what
+  // cannot be decoded. Throws Error if the source is gone, or ends without a single usable item.
   virtual std::optional<Sample> next() = 0;
 
-  // A short text that says where the stream stands. After seek(position()) on a stream opened with
-  // the same URI, next() goes on as if nothing had happened. seek throws Error for a text that is
-  // no position of this stream.
+  // Returns a short text that says where the stream is. After seek(position()) on a stream opened
+  // with the same URI, next() continues as if nothing had happened. seek throws Error if the text
+  // is not a position of this stream.
   virtual std::string position() const = 0;
   virtual void seek(const std::string& position) = 0;
 
-  // Ends the wait of a next() for data still to arrive (a camera, a folder that is watched), which
-  // then gives nothing, as does every later one. Has no effect on streams that never wait. Safe to
-  // call from any thread, once or often, while next() runs.
+  // Makes a next() that waits for data (a camera, a watched folder) return nothing, and every later
+  // one too. Has no effect on streams that never wait. Thread-safe, also while next() runs.
   virtual void stop() {}
 
-  // How many items this object has skipped since it was opened, by reason. Counts never fall:
-  // seek() leaves them, and what is met again counts again. One opened anew begins with what
-  // opening met, so whoever keeps a count across restarts adds up what came since.
+  // Returns how many items this object has skipped since it was opened, by reason. Counts never
+  // fall: seek() keeps them, and what is met again counts again. A stream opened again begins with
+  // what opening skipped, so whoever keeps a count across restarts adds what came since.
   virtual std::map<std::string, std::int64_t> skipped() const { return {}; }
 };
 
@@ -58,8 +57,8 @@ class Stream {
 // scheme or option, naming the nearest valid one, and for a source that cannot be opened.
 std::unique_ptr<Stream> open_stream(const std::string& uri);
 
-// The same with shapes around it, the innermost first: "clips:length=64,limit:samples=10000" (see
-// shapes/shape.h). Empty: none.
+// Opens the same with shapes around it, the innermost first: "clips:length=64,limit:samples=10000"
+// (see shapes/shape.h); "" for none.
 std::unique_ptr<Stream> open_stream(const std::string& uri, const std::string& shapes);
 
 }  // namespace riffle

@@ -12,8 +12,8 @@
 namespace riffle {
 namespace {
 
-// Keeps samples evenly spaced over a sequence whose length is not known: every n-th, and when
-// there are twice as many as asked for, every other of those goes and n doubles.
+// Keeps samples evenly spaced over a sequence of unknown length: every n-th, and once there are
+// twice as many as asked for, drops every other one and doubles n.
 class EvenlySpaced {
  public:
   EvenlySpaced(int wanted, int size) : wanted_(static_cast<std::size_t>(wanted)), size_(size) {}

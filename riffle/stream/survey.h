@@ -14,7 +14,7 @@
 namespace riffle {
 
 struct SurveyOptions {
-  std::int64_t samples = 1000;  // read at most so many
+  std::int64_t samples = 1000;  // to read at most
   std::int64_t batch = 256;     // consecutive samples that pairs are counted in
   int shown = 96;               // pictures kept, evenly spaced over what was read
   int shown_size = 80;          // their side in pixels
@@ -28,27 +28,27 @@ struct ShownSample {
 
 struct Survey {
   std::int64_t samples = 0;
-  double seconds = 0;  // spent waiting for the stream alone
+  double seconds = 0;  // spent waiting for the stream
   int least_width = 0, most_width = 0;
   int least_height = 0, most_height = 0;
-  // Distinct clips, and how many samples of each label; those without one do not count.
+  // The number of clips, and of samples with each label; samples without one do not count.
   std::int64_t clips = 0;
   std::map<std::string, std::int64_t> labels;
   std::map<std::string, std::int64_t> skipped;
-  // The mean over full batches of consecutive samples, or of all samples when they fill none.
+  // The mean over full batches of consecutive samples, or over all samples if they fill none.
   double same_clip_pairs = 0;
   // The share of neighbours that come from one clip.
   double same_clip_neighbours = 0;
-  // What pair_correlation() expects of such a batch from the neighbours.
+  // What pair_correlation() expects of such a batch, given the neighbours.
   double expected_pairs = 0;
   std::vector<ShownSample> shown;
 
   double frames_per_s() const { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }
 };
 
-// Reads from where the stream stands. `progress`, if given, is called now and then with what is
-// known so far (without the pictures). Memory does not grow with the number of samples but for the
-// sets of clips and labels.
+// Reads the stream from where it is. Calls `progress`, if given, now and then with what is known so
+// far (without the pictures). Memory does not grow with the number of samples, except for the sets
+// of clips and labels.
 Survey survey_stream(Stream& stream, const SurveyOptions& options,
                      const std::function<void(const Survey&)>& progress = {});
 

@@ -56,7 +56,7 @@ std::string decode_percent(std::string_view text) {
     const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
     if (high < 0 || low < 0) {
       throw Error(cat("'", text.substr(i, 3), "' in '", text,
-                      "' is no character code; write %25 for a percent sign"));
+                      "' is not a character code; write %25 for a percent sign"));
     }
     decoded += static_cast<char>(high * 16 + low);
     i += 2;
@@ -69,7 +69,7 @@ Uri::Uri(const std::string& text) : text_(text) {
   const auto colon = view.find(':');
   if (colon == std::string_view::npos || !is_scheme(view.substr(0, colon))) {
     throw Error(cat("'", text,
-                    "' is no stream address; expected scheme:path?key=value, such as folder:",
+                    "' is not a stream address; expected scheme:path?key=value, such as folder:",
                     text.empty() ? "/data/photos" : text));
   }
   scheme_ = view.substr(0, colon);
@@ -80,7 +80,7 @@ Uri::Uri(const std::string& text) : text_(text) {
     if (assignment.empty()) continue;
     const auto equals = assignment.find('=');
     if (equals == std::string::npos || equals == 0) {
-      throw Error(cat("'", assignment, "' in '", text, "' is no option; expected key=value"));
+      throw Error(cat("'", assignment, "' in '", text, "' is not an option; expected key=value"));
     }
     const auto key = assignment.substr(0, equals);
     const auto value = decode_percent(std::string_view(assignment).substr(equals + 1));

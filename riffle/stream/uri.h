@@ -2,8 +2,8 @@
 //
 // Options are read by name; `refuse_unknown` then throws for any that nobody asked for. %XX in path
 // and values is decoded: a path with a question mark is written with %3F, a percent sign is %25.
-// Text that is no address throws Error. The options of a shape (shapes/shape.h) are read in the
-// same way.
+// Throws Error if the text is not an address. The options of a shape (shapes/shape.h) are read in
+// the same way.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,16 @@
 
 namespace riffle {
 
-// Bytes other than plain printable ASCII as %XX, so that any path fits on one line of text; and
-// back. Decoding throws Error where a percent sign is not followed by two hexadecimal digits.
+// Write bytes other than plain printable ASCII as %XX, so that any path fits on one line of text,
+// and read them back. Decoding throws Error if a percent sign is not followed by two hexadecimal
+// digits.
 std::string encode_percent(std::string_view bytes);
 std::string decode_percent(std::string_view text);
 
 class Uri {
  public:
   explicit Uri(const std::string& text);
-  // From parts that stood in a text of another form, all decoded.
+  // Takes the parts, decoded, of a text in another form.
   Uri(std::string text, std::string scheme, std::string path,
       std::map<std::string, std::string> options);
 
@@ -32,12 +33,12 @@ class Uri {
   const std::string& path() const { return path_; }
 
   bool has(const std::string& key) { return find(key) != nullptr; }
-  // Throws Error, quoting the example, when the option is not given. To be called behind
-  // refuse_unknown(), which tells more of a slip in its name.
+  // Throws Error, quoting the example, if the option is not given. Call it after refuse_unknown(),
+  // which says more about a misspelt name.
   void require(const std::string& key, const std::string& example);
 
   std::string get(const std::string& key, const std::string& fallback);
-  // Throws Error unless the value lies in [low, high].
+  // Throws Error unless the value is in [low, high].
   std::int64_t get_integer(const std::string& key, std::int64_t fallback, std::int64_t low,
                            std::int64_t high);
   double get_number(const std::string& key, double fallback, double low, double high);

@@ -52,7 +52,7 @@ TEST(Uri, APathMayHoldColonsAndFurtherText) {
   EXPECT_EQ(Uri("urls:http://host:80/list").path(), "http://host:80/list");
 }
 
-TEST(Uri, TextThatIsNoAddressIsRefusedWithAnExample) {
+TEST(Uri, TextThatIsNotAnAddressIsRefusedWithAnExample) {
   EXPECT_THAT(
       [] { Uri("/data/photos"); },
       ThrowsMessage<Error>(AllOf(HasSubstr("'/data/photos'"), HasSubstr("folder:/data/photos"))));

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kRoot = "00001740";  // entity
 constexpr std::size_t kOffsetDigits = 8;
 
-// Of every noun the nouns just below it, by their offsets in the file.
+// For every noun, the nouns just below it, by their offsets in the file.
 using Hyponyms = std::unordered_map<std::string, std::vector<std::string>>;
 
 // A line reads "offset file n words word id ... pointers symbol offset part source ... | gloss",
@@ -47,11 +47,12 @@ Hyponyms read_hyponyms(const std::filesystem::path& nouns) {
       if (fields && (symbol == "~" || symbol == "~i")) below.push_back(target);
     }
     if (!fields || words < 1 || pointers < 0 || offset.size() != kOffsetDigits) {
-      throw Error(cat(nouns.string(), " is no file of WordNet nouns: '", line.substr(0, 60), "'"));
+      throw Error(
+          cat(nouns.string(), " is not a file of WordNet nouns: '", line.substr(0, 60), "'"));
     }
   }
   if (!hyponyms.contains(std::string(kRoot))) {
-    throw Error(cat(nouns.string(), " is no file of WordNet nouns: it lacks the root ", kRoot));
+    throw Error(cat(nouns.string(), " is not a file of WordNet nouns: it lacks the root ", kRoot));
   }
   return hyponyms;
 }
@@ -68,7 +69,7 @@ std::vector<std::string> wordnet_order(const std::vector<std::string>& labels,
   for (const auto& label : labels) {
     if (is_wnid(label)) continue;
     throw Error(cat("the label '", label,
-                    "' is no WordNet id such as n01443537; give list=FILE "
+                    "' is not a WordNet id such as n01443537; give list=FILE "
                     "with all labels in their order"));
   }
   const Hyponyms hyponyms = read_hyponyms(nouns);

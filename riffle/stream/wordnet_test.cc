@@ -66,7 +66,7 @@ TEST_F(WordNet, RefusesAFileThatIsMissingOrDamaged) {
         kSmall + "<html>\n", kSmall + "00000008 03 n -1 eight 0 000 | x\n"}) {
     write_atomically(path_, text);
     EXPECT_THAT([&] { wordnet_order({"n00000002"}, path_); },
-                ThrowsMessage<Error>(HasSubstr("is no file of WordNet nouns")))
+                ThrowsMessage<Error>(HasSubstr("is not a file of WordNet nouns")))
         << text;
   }
 }

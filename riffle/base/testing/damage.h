@@ -11,11 +11,11 @@
 namespace riffle {
 
 struct DamageOptions {
-  std::uint64_t piece = 100;       // bytes at most that are lost, pushed in or doubled
-  std::uint64_t front = SIZE_MAX;  // extreme values come among so many first bytes
+  std::uint64_t piece = 100;       // most bytes that are lost, inserted or doubled
+  std::uint64_t front = SIZE_MAX;  // extreme values appear among this many first bytes
 };
 
-// One damage of a random sort. At least one byte is left.
+// Damages the bytes once, in a random way. Leaves at least one byte.
 inline void damage(std::vector<std::byte>& bytes, Random& random, const DamageOptions& options) {
   const auto size = [&] { return static_cast<std::uint64_t>(bytes.size()); };
   const auto any_byte = [&] { return static_cast<std::byte>(random.below(256)); };
@@ -43,7 +43,7 @@ inline void damage(std::vector<std::byte>& bytes, Random& random, const DamageOp
       bytes.erase(place(at), place(at + lost));
       break;
     }
-    case 4: {  // bytes pushed in
+    case 4: {  // bytes inserted
       std::vector<std::byte> extra(1 + random.below(options.piece));
       std::ranges::generate(extra, any_byte);
       bytes.insert(place(random.below(size())), extra.begin(), extra.end());
@@ -56,7 +56,7 @@ inline void damage(std::vector<std::byte>& bytes, Random& random, const DamageOp
       bytes.insert(place(at), piece.begin(), piece.end());
       break;
     }
-    default: {  // extreme values, which sizes and counts like least
+    default: {  // extreme values, the worst for sizes and counts
       const auto at = random.below(std::min(size(), options.front));
       const auto end = std::min(size(), at + 1 + random.below(4));
       std::fill(place(at), place(end), random.chance(0.5f) ? std::byte{0xff} : std::byte{0});

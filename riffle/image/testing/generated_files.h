@@ -11,10 +11,10 @@
 
 namespace riffle {
 
-// A picture without symmetry that survives JPEG well: smooth ramps and a bright corner.
+// Returns a picture without symmetry that survives JPEG well: smooth ramps and a bright corner.
 Picture generated_picture(int width, int height);
 
-// An EXIF block (from its TIFF header on) that holds one orientation.
+// Returns an EXIF block (from its TIFF header on) that holds one orientation.
 std::vector<std::byte> generated_exif(int orientation, bool little_endian);
 
 enum class JpegColours { rgb, grey, cmyk, ycck };

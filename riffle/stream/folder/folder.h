@@ -8,17 +8,17 @@
 //             pictures in PATH itself. none: no labels
 //   watch     1: continues with pictures that appear later (see watched_folder.h)
 //   seed      of the shuffled order
-//   size      the short side that pictures will be brought to: a JPEG far larger is decoded at a
+//   size      the short side that pictures will be resized to: a much larger JPEG is decoded at a
 //             reduced scale, never below it (faster). 0: full size
 //   threads   that decode ahead of the reader; 0: none. By default one per core. They change
 //             nothing but the speed
 //
 // Reads files ending in .jpg, .jpeg or .png in any case, at any depth, through symbolic links too
 // (a folder reached twice is read once); names that begin with a dot are left out. Unless the
-// folder is watched, which files there are is settled when the stream is opened.
+// folder is watched, the list of files is fixed when the stream is opened.
 //
 // Files that cannot be read or decoded are skipped and counted; next() throws Error if none can be,
-// unless the folder is watched. Every picture stands alone (kNoClip). The position names the last
+// unless the folder is watched. No sample has a clip (kNoClip). The position names the last
 // file read, not its number: the stream continues after it even when files were added or removed in
 // between, also in shuffled order, where a file's place depends on its path and the seed alone.
 #pragma once

@@ -230,7 +230,7 @@ TEST_F(Folder, SizeLetsLargeJpegsBeDecodedSmaller) {
   EXPECT_EQ(open("size=70")->next()->picture.height, 75);
 }
 
-TEST_F(Folder, SeekGoesOnAsIfNothingHadHappened) {
+TEST_F(Folder, SeekContinuesAsIfNothingHadHappened) {
   put_many(80);
   for (const std::string order : {"order=name", "order=time", "order=shuffle&seed=3"}) {
     const Recording recording = record(*open(order + "&threads=2"));
@@ -280,7 +280,7 @@ TEST_F(Folder, PositionsAreOneLineOfPlainTextWhateverThePath) {
   EXPECT_THAT(rest(*second), ElementsAre("c/2.png"));
 }
 
-TEST_F(Folder, ATextThatIsNoPositionIsRefusedAndChangesNothing) {
+TEST_F(Folder, ATextThatIsNotAPositionIsRefusedAndChangesNothing) {
   put("1.png");
   put("2.png");
   const auto stream = open();

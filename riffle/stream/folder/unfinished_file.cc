@@ -18,8 +18,8 @@ bool is_unfinished(const std::filesystem::path& path) {
   if (is_link(path)) return false;
   const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return false;
-  // Whoever opens it while the lease is held makes the kernel send a signal, by default one that
-  // ends the program; this one is ignored unless somebody asked for it.
+  // If somebody opens the file while the lease is held, the kernel sends a signal, by default one
+  // that ends the program; this one is ignored unless somebody asked for it.
   ::fcntl(file, F_SETSIG, SIGURG);
   const bool granted = ::fcntl(file, F_SETLEASE, F_RDLCK) == 0;
   const bool written_to = !granted && errno == EAGAIN;

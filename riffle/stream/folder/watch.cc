@@ -70,7 +70,7 @@ std::optional<std::vector<FolderChange>> FolderWatch::wait(int milliseconds) {
 
 void FolderWatch::stop() {
   const std::uint64_t one = 1;
-  // Can only fail when it was stopped 2^64 times before.
+  // Can only fail if it was stopped 2^64 times before.
   [[maybe_unused]] const auto written = ::write(stopped_, &one, sizeof(one));
 }
 
@@ -122,7 +122,7 @@ std::vector<FolderChange> FolderWatch::read_changes() {
     } else if (is_folder(root_ / path)) {  // a link to one
       changes.push_back({Kind::folder, std::move(path)});
     } else {
-      // A link has all its bytes the moment it is there, unlike a file that was just created.
+      // A link has all its bytes at once, unlike a file that was just created.
       const bool whole = !created || is_link(root_ / path);
       changes.push_back({whole ? Kind::file : Kind::begun, std::move(path)});
     }

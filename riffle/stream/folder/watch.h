@@ -1,6 +1,6 @@
-// Tells what changes in a folder and those below it, through the kernel's inotify.
+// Reports what changes in a folder and those below it, through the kernel's inotify.
 //
-// wait() is called by one thread at a time, as are add() and the constructor; stop() by any.
+// Not thread-safe, except for stop().
 #pragma once
 
 #include <filesystem>
@@ -13,12 +13,12 @@ namespace riffle {
 
 struct FolderChange {
   enum class Kind {
-    begun,        // a file that was created, and is still to be written and closed
-    file,         // written and closed, moved in or linked
-    folder,       // new, or moved in: to be added, then read
-    gone,         // a file that was removed, moved away
-    folder_gone,  // the same of a folder, with all below it
-    overlooked    // changes were lost; `path` is empty: all has to be read again
+    begun,        // a file was created, and is still to be written and closed
+    file,         // a file was written and closed, moved in or linked
+    folder,       // a folder is new, or was moved in: to be added, then read
+    gone,         // a file was removed or moved away
+    folder_gone,  // a folder was, with all below it
+    overlooked    // changes were lost: all has to be read again; `path` is empty
   };
   Kind kind;
   std::string path;  // relative to the root
@@ -26,19 +26,20 @@ struct FolderChange {
 
 class FolderWatch {
  public:
-  // Throws Error when the kernel cannot watch (more).
+  // Throws Error if the kernel cannot watch any more.
   explicit FolderWatch(std::filesystem::path root);
   ~FolderWatch();
   FolderWatch(const FolderWatch&) = delete;
   FolderWatch& operator=(const FolderWatch&) = delete;
 
-  // Watches a folder, relative to the root. False when it is watched already, by whatever name. One
-  // that is gone or closed to us shows when it is read. Throws Error when the kernel can watch no
-  // more.
+  // Watches a folder, relative to the root. Returns false if it is already watched, by whatever
+  // name. A folder that is gone or unreadable is found out when it is read. Throws Error if the
+  // kernel cannot watch any more.
   bool add(const std::string& folder);
 
-  // What changed since the last call, once something has or so many milliseconds have passed (-1:
-  // for ever). Nothing when stopped. Throws Error when the root itself is gone.
+  // Waits until something has changed or this many milliseconds have passed (-1: for ever), and
+  // returns what changed since the last call, or nothing if stopped. Throws Error if the root
+  // itself is gone.
   std::optional<std::vector<FolderChange>> wait(int milliseconds);
   void stop();
 

@@ -1,4 +1,6 @@
 // Folders that are watched, through the stream that does so.
+#include "riffle/stream/testing/watched_folder.h"
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +15,6 @@
 #include "riffle/base/error.h"
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
-#include "riffle/stream/testing/watched_folder.h"
 
 namespace riffle {
 namespace fs = std::filesystem;
@@ -162,7 +163,7 @@ TEST_F(WatchedFolder, OneThatIsWrittenAgainCountsAgain) {
 
 // The kernel tells of a close before the file counts as closed. Here a second writer, who came by
 // another name that is gone, closes without a notice.
-TEST_F(WatchedFolder, OneThatIsStillOpenWhenItsCloseIsNoticedIsLookedAtAgain) {
+TEST_F(WatchedFolder, OneThatIsStillOpenWhenItsCloseIsNoticedIsCheckedAgain) {
   const auto stream = open("threads=0");
   put(folder_ / "elsewhere.png");
   std::optional<std::fstream> writer(std::in_place, folder_ / "elsewhere.png");
@@ -176,7 +177,7 @@ TEST_F(WatchedFolder, OneThatIsStillOpenWhenItsCloseIsNoticedIsLookedAtAgain) {
   EXPECT_EQ(next(*stream), "1.png");
 }
 
-TEST_F(WatchedFolder, WhatCannotBeDecodedIsSkippedAndCountedAndTheWaitGoesOn) {
+TEST_F(WatchedFolder, WhatCannotBeDecodedIsSkippedAndCountedAndTheWaitContinues) {
   std::ofstream(watched_ / "1.png") << "no picture";
   const auto stream = open();
   std::ofstream(watched_ / "2.png") << "no picture";
@@ -205,7 +206,7 @@ TEST_F(WatchedFolder, LostNoticesAreMadeUpForByReadingAllAgain) {
   EXPECT_EQ(next(*stream), "new/4.png");
 }
 
-TEST_F(WatchedFolder, SeekGoesOnAsIfNothingHadHappened) {
+TEST_F(WatchedFolder, SeekContinuesAsIfNothingHadHappened) {
   for (const std::string order : {"order=name", "order=time", "order=shuffle&seed=3"}) {
     fs::remove_all(watched_);
     for (int i = 0; i < 20; ++i) put(watched_ / cat("c", i % 3, "/", i * 7919 % 100, ".png"), i);
@@ -244,7 +245,7 @@ TEST_F(WatchedFolder, SeekGoesOnAsIfNothingHadHappened) {
   }
 }
 
-TEST_F(WatchedFolder, WhatArrivedWhileNobodyWatchedComesBehindWhatWasThere) {
+TEST_F(WatchedFolder, WhatArrivedWhileNobodyWatchedComesAfterWhatWasThere) {
   put(watched_ / "b.png");
   put(watched_ / "d.png");
   auto stream = open();

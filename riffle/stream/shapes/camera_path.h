@@ -1,4 +1,4 @@
-// A smooth random way of a camera over a still picture: it pans and zooms, and never sees beyond
+// A smooth random path of a camera over a still picture: it pans and zooms, and never sees beyond
 // the border.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace riffle {
 
-// What the camera sees of the picture, in pixels.
+// The part of the picture that the camera sees, in pixels.
 struct CameraView {
   double x, y;  // upper left corner
   double side;
@@ -22,7 +22,7 @@ class CameraPath {
  public:
   CameraPath(Random random, int width, int height, std::int64_t frames, std::int64_t pace);
 
-  // 0 <= frame < frames.
+  // Requires 0 <= frame < frames.
   CameraView at(std::int64_t frame) const;
 
  private:

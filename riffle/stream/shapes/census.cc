@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::uint64_t kHoldoutSeed = 0x686f6c64;
 
-// A place in a random order of all names. ":" and "#" part a shard or a film from what is in it.
+// Returns a place in a random order of all names. ":" and "#" separate a shard or a film from what
+// is in it.
 std::int64_t rank(const Sample& sample) {
   constexpr std::string_view kSeparators = "/:#";
   const std::string_view key = sample.key;
@@ -28,7 +29,7 @@ std::int64_t rank(const Sample& sample) {
 Census::Census(Stream& stream, std::int64_t holdout) {
   constexpr std::int64_t kProgressEvery = 1000;
   std::int64_t read = 0, unlabelled = 0;
-  // Of each label the lowest ranks, and how many samples have each.
+  // For each label, the lowest ranks, and how many samples have each.
   std::map<std::string, std::map<std::int64_t, std::int64_t>> held;
   while (const auto sample = stream.next()) {
     if (++read % kProgressEvery == 0) {

@@ -1,4 +1,4 @@
-// A first reading of a labelled stream: which labels it has, how many samples each, and which of
+// A first pass over a labelled stream: which labels it has, how many samples each, and which of
 // them are held out.
 #pragma once
 
@@ -12,21 +12,21 @@ namespace riffle {
 
 class Census {
  public:
-  // Reads the stream from its beginning to its end, which must come; shows progress. Throws Error
-  // when no sample has a label.
+  // Reads the stream from its beginning to its end and shows progress. Requires a stream that ends.
+  // Throws Error if no sample has a label.
   //
-  // Of each label the `holdout` keys are held out that come first in a fixed random order of names
+  // For each label, holds out the `holdout` keys that come first in a fixed random order of names
   // (the last two parts of the key as a path). So they are the same whatever the order of the
-  // stream, wherever its files lie, and however often a picture comes.
+  // stream, wherever its files are, and however often a picture comes.
   Census(Stream& stream, std::int64_t holdout);
 
-  // By label, held-out samples not counted.
+  // Returns the number of samples by label, without those held out.
   const std::map<std::string, std::int64_t>& counts() const { return counts_; }
 
-  // By the label and the key.
+  // Returns whether a sample is held out, by its label and key.
   bool held_out(const Sample& sample) const;
 
-  // What the reading skipped, samples without a label included.
+  // Returns what the pass skipped, including samples without a label.
   const std::map<std::string, std::int64_t>& skipped() const { return skipped_; }
 
  private:

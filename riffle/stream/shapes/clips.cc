@@ -19,7 +19,7 @@ struct ClipsOptions {
   std::uint64_t seed = 0;
 };
 
-// Stands for a key in a position: never 0.
+// Returns a number that stands for a key in a position; never 0.
 std::int64_t number_of(const std::string& key) {
   return static_cast<std::int64_t>(name_hash(key) >> 1 | 1);
 }
@@ -53,7 +53,7 @@ class ClipsStream : public Shape {
     return still_frame();
   }
 
-  // A clip that is half shown is found again by the place before its still.
+  // A clip that is partly shown is found again by the place before its still.
   std::string position() const override {
     const bool video = source_clip_ != kNoClip;
     return write_position("clips",
@@ -74,7 +74,7 @@ class ClipsStream : public Shape {
   }
 
  private:
-  // Whether frames of a still are due before anything else is read.
+  // Returns whether frames of a still are due before anything else is read.
   bool in_still() const {
     return clips_ > 0 && source_clip_ == kNoClip && frame_ < options_.length;
   }

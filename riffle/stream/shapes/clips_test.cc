@@ -39,7 +39,7 @@ StreamFactory slope(int width, int height) {
   return [width, height] { return std::make_unique<Slope>(width, height); };
 }
 
-TEST(Clips, AStillBecomesAClipOfSoManyFrames) {
+TEST(Clips, AStillBecomesAClipOfThatManyFrames) {
   const auto source = generated({.samples = 4, .labels = 3, .width = 30, .height = 20});
   const auto stills = take(*source());
   const auto samples = take(*open_shapes(source, "clips:length=6"));
@@ -108,7 +108,7 @@ TEST(Clips, AVideoThatComesAgainIsAClipOfItsOwn) {
       EXPECT_EQ(samples[i].key, samples[i % (4 * clips / 3)].key);
     }
   }
-  // A shorter one does not go on in the next pass.
+  // A shorter one does not continue in the next pass.
   const auto samples = take(
       *open_shapes(generated({.samples = 3, .clip_length = 3}), "loop:times=4,clips:length=5"));
   ASSERT_EQ(samples.size(), 12u);

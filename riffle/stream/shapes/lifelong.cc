@@ -34,7 +34,8 @@ struct LifelongOptions {
   bool heldout_part = false;
 };
 
-// "3,1,4,2" as groups counted from 0. Throws Error unless each is one of the groups, none twice.
+// Returns the groups of "3,1,4,2", counted from 0. Throws Error unless each is one of the groups,
+// and none comes twice.
 std::vector<int> read_groups(const std::string& text, int groups, const std::string& option) {
   std::vector<int> read;
   for (const auto& part : split(text, ',')) {
@@ -98,7 +99,8 @@ struct Plan {
   LabelGroups groups;
   StreamFactory below;
 
-  // The samples of the groups, or of all when none is named, in the order of the stream below.
+  // Returns the samples of these groups, or of all if none is given, in the order of the stream
+  // below.
   std::unique_ptr<Stream> open(const std::vector<int>& wanted, bool heldout) const {
     return select(below(), [this, wanted, heldout](const Sample& sample) {
       if (census.held_out(sample) != heldout) return false;
@@ -108,8 +110,8 @@ struct Plan {
   }
 };
 
-// A part of the stream below: what the census skipped is all that is skipped, however often the
-// files are read again.
+// A part of the stream below. Its skips are those of the census, however often the files are read
+// again.
 class LifelongPart : public Shape {
  public:
   LifelongPart(std::unique_ptr<Plan> plan, std::unique_ptr<Stream> part)
@@ -124,8 +126,8 @@ class LifelongPart : public Shape {
   const std::unique_ptr<Plan> plan_;
 };
 
-// Groups come in turns. Between turn i and the next lies a border, in which both come: stage 2 i is
-// turn i alone, stage 2 i + 1 the border behind it.
+// Groups come in turns. Between turn i and the next is a border, in which both come: stage 2 i is
+// turn i alone, stage 2 i + 1 the border after it.
 class LifelongStream : public Stream {
  public:
   explicit LifelongStream(std::unique_ptr<Plan> plan) : plan_(std::move(plan)) {
@@ -170,7 +172,7 @@ class LifelongStream : public Stream {
     const auto read = read_position("lifelong", position, 3, 2);
     const auto stage = static_cast<std::size_t>(read.numbers[1]);
     if (stage >= 2 * turns()) {
-      throw Error(cat("'", position, "' is no position of a stream of ", turns(), " groups"));
+      throw Error(cat("'", position, "' is not a position of a stream of ", turns(), " groups"));
     }
     const auto reopen = [&](const std::string& place, std::size_t turn) {
       if (place.empty() || turn >= turns()) return std::unique_ptr<Stream>();
@@ -203,7 +205,7 @@ class LifelongStream : public Stream {
     return plan_->open({plan_->options.permutation[turn]}, false);
   }
 
-  // How many samples of a turn come in a border beside it.
+  // Returns how many samples of a turn come in a border beside it.
   std::int64_t share(std::size_t turn) const {
     return static_cast<std::int64_t>(
         std::floor(plan_->options.overlap * static_cast<double>(turn_samples_[turn])));
@@ -247,7 +249,7 @@ class LifelongStream : public Stream {
     enter(stage_ + 1);
   }
 
-  // stop() may look at the cursors at any time.
+  // stop() may use the cursors at any time.
   void put(std::unique_ptr<Stream>& cursor, std::unique_ptr<Stream> stream) {
     const std::lock_guard lock(mutex_);
     std::swap(cursor, stream);

@@ -90,7 +90,7 @@ TEST_F(Lifelong, NeighbouringGroupsFadeIntoOneAnotherLinearly) {
       EXPECT_NEAR(old / (static_cast<double>(length) / 10), 1 - (tenth + 0.5) / 10, 0.13)
           << "group " << g << " tenth " << tenth;
     }
-    // Before and behind the border there is one group alone.
+    // Before and after the border there is one group alone.
     for (std::size_t i = begin - 500; i < begin; ++i) {
       ASSERT_EQ(group(samples[i]), static_cast<int>(g));
     }
@@ -164,8 +164,9 @@ TEST_F(Lifelong, RefusesWhatCannotBe) {
   refused("", "none of 50 samples has one");
   source_ = generated({.samples = 500, .labels = 9});
   refused("", "'i' is not in the list");
-  EXPECT_THAT([&] { open_shapes(source_, "lifelong"); },
-              ThrowsMessage<Error>(AllOf(HasSubstr("'a' is no WordNet id"), HasSubstr("list="))));
+  EXPECT_THAT(
+      [&] { open_shapes(source_, "lifelong"); },
+      ThrowsMessage<Error>(AllOf(HasSubstr("'a' is not a WordNet id"), HasSubstr("list="))));
 }
 
 TEST_F(Lifelong, APositionOfAnotherStreamIsRefusedAndChangesNothing) {

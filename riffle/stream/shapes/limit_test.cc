@@ -7,7 +7,7 @@
 namespace riffle {
 namespace {
 
-TEST(Limit, EndsAfterSoManySamples) {
+TEST(Limit, EndsAfterThatManySamples) {
   const auto whole = take(*generated({.samples = 20})());
   const auto stream = open_shapes(generated({.samples = 20}), "limit:samples=7");
   const auto samples = take(*stream);

@@ -1,6 +1,6 @@
 // loop:times=N plays the stream N times, one after the other; 0 (the default): for ever.
 //
-// A clip that comes again is the same clip. A stream with nothing in it ends at once.
+// A clip that comes again is the same clip. An empty stream ends at once.
 #pragma once
 
 #include "riffle/stream/shapes/shape.h"

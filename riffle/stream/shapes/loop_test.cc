@@ -7,7 +7,7 @@
 namespace riffle {
 namespace {
 
-TEST(Loop, PlaysTheStreamSoManyTimes) {
+TEST(Loop, PlaysTheStreamThatManyTimes) {
   const auto source = generated({.samples = 10, .clip_length = 4, .broken_every = 5});
   const auto once = take(*source());
   const auto stream = open_shapes(source, "loop:times=3");
@@ -21,7 +21,7 @@ TEST(Loop, PlaysTheStreamSoManyTimes) {
   EXPECT_FALSE(stream->next());
 }
 
-TEST(Loop, GoesOnForEverUnlessToldOtherwise) {
+TEST(Loop, ContinuesForEverByDefault) {
   EXPECT_EQ(take(*open_shapes(generated({.samples = 3}), "loop"), 1000).size(), 1000u);
 }
 
@@ -30,7 +30,7 @@ TEST(Loop, OfNothingEnds) {
   EXPECT_TRUE(take(*open_shapes(generated({.samples = 0}), "loop:times=5")).empty());
 }
 
-TEST(Loop, AStopIsNoEnd) {
+TEST(Loop, AStopIsNotAnEnd) {
   const auto stream = open_shapes(generated({.samples = 5, .waits = true}), "loop");
   take(*stream, 5);
   const auto position = stream->position();

@@ -10,8 +10,8 @@
 namespace riffle {
 namespace {
 
-// Even for the first stream, odd for the second. An id of 63 bits, as a source may draw it from a
-// name, loses the highest one.
+// Returns an even number for the first stream, an odd one for the second. An id of 63 bits, as a
+// source may draw it from a name, loses the highest one.
 std::int64_t apart(std::int64_t clip, bool from_second) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   return static_cast<std::int64_t>((static_cast<std::uint64_t>(clip) << 1 | (from_second ? 1 : 0)) &

@@ -52,7 +52,7 @@ TEST(Mix, ClipsMayHaveLargeIds) {
   EXPECT_EQ(clips.size(), 60u);
 }
 
-TEST(Mix, TheFirstGoesOnAloneWhenTheSecondEnds) {
+TEST(Mix, TheFirstContinuesAloneWhenTheSecondEnds) {
   const auto samples =
       take(*open_shapes(generated({.samples = 100}), "mix:synthetic:?size=8&samples=10"));
   EXPECT_EQ(samples.size(), 110u);

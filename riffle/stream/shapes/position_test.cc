@@ -59,13 +59,13 @@ class Positions : public PictureFolder {
   // A second stream goes to the place of the first from anywhere else, and both give the same.
   void expect_exact(const StreamFactory& first_source, const StreamFactory& second_source,
                     const std::string& shapes, std::uint64_t rounds) const {
-    constexpr std::uint64_t kMostBefore = 150, kMostAfter = 120;
+    constexpr std::uint64_t kMaxBefore = 150, kMaxAfter = 120;
     const std::string text = with_list(shapes);
     for (std::uint64_t round = 0; round < rounds; ++round) {
       SCOPED_TRACE(cat(shapes, " round ", round));
       Random random(3, Purpose("positions"), round);
       const auto first = open_shapes(first_source, text);
-      for (auto left = random.below(kMostBefore); left > 0; --left) first->next();
+      for (auto left = random.below(kMaxBefore); left > 0; --left) first->next();
       const std::string position = first->position();
       for (const char c : position) ASSERT_TRUE(c >= ' ' && c <= '~') << position;
       ASSERT_LT(position.size(), 600u) << position;
@@ -73,7 +73,7 @@ class Positions : public PictureFolder {
       for (auto left = random.below(20); left > 0; --left) second->next();
       second->seek(position);
       ASSERT_EQ(second->position(), position);
-      for (std::uint64_t i = 0; i < kMostAfter; ++i) {
+      for (std::uint64_t i = 0; i < kMaxAfter; ++i) {
         const auto a = first->next(), b = second->next();
         ASSERT_EQ(a.has_value(), b.has_value());
         if (!a) break;
@@ -140,7 +140,7 @@ TEST_F(Positions, CountsOfWhatIsSkippedNeverFall) {
   }
 }
 
-TEST_F(Positions, ATextThatIsNoPositionIsRefused) {
+TEST_F(Positions, ATextThatIsNotAPositionIsRefused) {
   const auto source = generated({.samples = 80, .labels = 4});
   for (const auto& shapes : kShapes) {
     const auto stream = open_shapes(source, with_list(shapes));
@@ -160,7 +160,7 @@ TEST_F(Positions, SurviveAStopInTheMiddleOfAWait) {
         "throttle:rate=1e8", "mix:synthetic:?size=8&samples=3,share=0.9", "junk:share=0.4",
         "still:length=5,share=0.5", "reupload:share=0.4,window=4"}) {
     const auto stream = open_shapes(source, shapes);
-    stream->stop();  // so that the wait at the end is none
+    stream->stop();  // so that it does not wait at the end
     const auto before = take(*stream);
     const auto position = stream->position();
     // The stream has grown when it is opened again.

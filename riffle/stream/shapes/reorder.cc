@@ -30,13 +30,13 @@ struct ReorderedPlace {
   std::string position;
 };
 
-// Moves a sample of another clip between neighbours of one, as far as there are any.
+// Moves a sample of another clip between neighbours of one clip, as far as there are any.
 void part_neighbours(std::vector<std::size_t>& order, const std::vector<ReorderedPlace>& places) {
   const auto alike = [&](std::size_t a, std::size_t b) {
     const auto clip = places[order[a]].clip;
     return clip != kNoClip && clip == places[order[b]].clip;
   };
-  std::size_t other = 0;  // first behind i that may differ; those in between are of one clip
+  std::size_t other = 0;  // first after i that may differ; those in between are of one clip
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (!alike(i - 1, i)) continue;
     other = std::max(other, i + 1);
@@ -105,7 +105,7 @@ class ReorderStream : public Shape {
   }
 
  private:
-  // Reads the window from where the stream below stands. False when stop() came in between.
+  // Reads the window from where the stream below is. Returns false if stop() was called meanwhile.
   bool collect() {
     places_.clear();
     std::uint64_t bytes = 0;

@@ -61,7 +61,7 @@ TEST_F(Reorder, TheOrderIsDrawnFromTheSeedAndTheWindow) {
 }
 
 TEST_F(Reorder, MemoryChangesNothingButTheSpeed) {
-  // A picture weighs 324 bytes; a MiB holds about two thousand with their records.
+  // A picture takes 324 bytes; a MiB holds about two thousand with their records.
   const auto source = generated({.samples = 6000, .clip_length = 10, .broken_every = 7});
   const auto held = open_shapes(source, "clips:length=9,decorrelate");
   const auto some = open_shapes(source, "clips:length=9,decorrelate:memory=1");

@@ -1,5 +1,5 @@
-// Only those samples of a stream that are wanted, in its order. No shape of its own: `lifelong` is
-// made of it.
+// The wanted samples of a stream, in its order. A part of `lifelong`, not a shape that a user can
+// name.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace riffle {
 
-// `wanted` must be a function of the sample alone.
+// Requires that `wanted` depends on the sample alone.
 std::unique_ptr<Stream> select(std::unique_ptr<Stream> below,
                                std::function<bool(const Sample&)> wanted);
 

@@ -50,14 +50,14 @@ const KnownShape& find_shape(const Uri& shape) {
     if (known.name != shape.scheme()) continue;
     if (!shape.path().empty() && !known.takes_address) {
       throw Error(
-          cat("'", shape.path(), "' in '", shape.text(), "' is no option; expected key=value"));
+          cat("'", shape.path(), "' in '", shape.text(), "' is not an option; expected key=value"));
     }
     return known;
   }
   throw Error(unknown_name("shape", shape.scheme(), names));
 }
 
-// The name at the beginning of a piece of the text, and the character behind it (0: the end).
+// The name at the beginning of a piece of the text, and the character after it (0: the end).
 std::pair<std::string, char> leading_name(std::string_view piece) {
   const auto end = std::find_if_not(piece.begin(), piece.end(),
                                     [](unsigned char c) { return std::isalnum(c) || c == '_'; });
@@ -78,10 +78,10 @@ struct ShapeText {
   std::string address;
   std::vector<std::pair<std::string, std::string>> options;
 
-  // What stands behind the name's colon, or behind a comma.
+  // What follows the name's colon, or a comma.
   void add(const std::string& piece) {
-    const auto [key, behind] = leading_name(piece);
-    if (behind == '=') {
+    const auto [key, following] = leading_name(piece);
+    if (following == '=') {
       options.emplace_back(key, piece.substr(key.size() + 1));
     } else if (options.empty()) {
       address += (address.empty() ? "" : ",") + piece;
@@ -108,15 +108,15 @@ std::vector<Uri> parse_shapes(const std::string& text) {
   for (const auto& part : split(text, ',')) {
     const std::string piece = trimmed(part);
     if (piece.empty()) continue;
-    const auto [name, behind] = leading_name(piece);
-    if (behind == ':' || behind == '\0') {
+    const auto [name, following] = leading_name(piece);
+    if (following == ':' || following == '\0') {
       read.push_back({piece, name, "", {}});
-      if (behind == ':' && piece.size() > name.size() + 1) {
+      if (following == ':' && piece.size() > name.size() + 1) {
         read.back().add(piece.substr(name.size() + 1));
       }
     } else if (read.empty()) {
       throw Error(cat("'", text,
-                      "' is no shape; expected NAME or NAME:key=value,..., such as "
+                      "' is not a shape; expected NAME or NAME:key=value,..., such as "
                       "clips:length=64"));
     } else {
       read.back().text += "," + piece;
@@ -129,7 +129,7 @@ std::vector<Uri> parse_shapes(const std::string& text) {
 }
 
 std::unique_ptr<Stream> open_shapes(const StreamFactory& source, const std::string& text) {
-  // Each shape reads its options before it opens what lies below.
+  // Each shape reads its options before it opens the stream below.
   StreamFactory open = source;
   for (const auto& shape : parse_shapes(text)) {
     const KnownShape& known = find_shape(shape);

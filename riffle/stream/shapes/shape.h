@@ -28,12 +28,12 @@ namespace riffle {
 // Opens the stream that a shape wraps, at its beginning; a shape may call it more than once.
 using StreamFactory = std::function<std::unique_ptr<Stream>()>;
 
-// The shapes of a text, innermost first. Throws Error for text that is none. The names of shapes
-// and options are not looked at here.
+// Returns the shapes of a text, innermost first. Throws Error if it cannot be parsed. Does not
+// check the names of shapes and options.
 std::vector<Uri> parse_shapes(const std::string& text);
 
-// The source with all shapes of the text around it. Throws Error for an unknown shape or option,
-// naming the nearest valid one, before anything is opened.
+// Returns the source with all shapes of the text around it. Throws Error for an unknown shape or
+// option, naming the nearest valid one, before anything is opened.
 std::unique_ptr<Stream> open_shapes(const StreamFactory& source, const std::string& shapes);
 
 // What most shapes have in common: one stream below.
@@ -49,7 +49,7 @@ class Shape : public Stream {
 
  protected:
   Stream& below() const { return *below_; }
-  // Whether an end below may come from stop(), and so says nothing about the stream.
+  // Returns whether an end below may come from stop(), and so says nothing about the stream.
   bool stopped() const { return stopped_; }
 
  private:

@@ -17,7 +17,7 @@ ShapePosition read_position(const std::string& shape, const std::string& text, s
                             std::size_t below) {
   const auto parts = split(text, ' ');
   if (parts.size() != 1 + numbers + below || parts[0] != shape) {
-    throw Error(cat("'", text, "' is no position of a stream with the shape ", shape));
+    throw Error(cat("'", text, "' is not a position of a stream with the shape ", shape));
   }
   ShapePosition position;
   for (std::size_t i = 1; i <= numbers; ++i) {

@@ -15,7 +15,7 @@ struct ShapePosition {
 
 std::string write_position(const std::string& shape, const ShapePosition& position);
 
-// Throws Error, naming the shape, unless the text has so many numbers and positions below.
+// Throws Error, naming the shape, unless the text has this many numbers and positions below.
 ShapePosition read_position(const std::string& shape, const std::string& text, std::size_t numbers,
                             std::size_t below);
 

@@ -68,8 +68,8 @@ TEST(Shapes, AreRefusedBeforeAnythingIsOpened) {
   expect_refused("clips:lenght=3,shuffle", "did you mean 'length'?");
   expect_refused("loop,limt:samples=3", "did you mean 'limit'?");
   expect_refused("clips:length=0", "length");
-  expect_refused("clips:64", "'64' in 'clips:64' is no option");
-  expect_refused("=3", "is no shape");
+  expect_refused("clips:64", "'64' in 'clips:64' is not an option");
+  expect_refused("=3", "is not a shape");
   expect_refused("clips:length=3,length=4", "stands twice");
   expect_refused("limit", "samples", "limit:samples=");
   expect_refused("limit:sample=3", "did you mean 'samples'?", "unknown limit option 'sample'");

@@ -1,6 +1,6 @@
 // subsample:every=N gives the first of every N samples and drops the others.
 //
-// What is dropped is read and decoded all the same.
+// Samples that are dropped are still read and decoded.
 #pragma once
 
 #include "riffle/stream/shapes/shape.h"

@@ -28,7 +28,7 @@ class ThrottleStream : public Shape {
     return sample;
   }
 
-  // The clock starts anew wherever the stream goes on, so the place is that of the stream below.
+  // The clock starts again wherever the stream continues, so the place is that of the stream below.
   std::string position() const override { return below().position(); }
   void seek(const std::string& position) override { below().seek(position); }
 

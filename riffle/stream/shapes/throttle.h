@@ -1,7 +1,7 @@
-// throttle:rate=R gives at most R samples a second, by the clock: a slow line, a camera's rate.
+// throttle:rate=R gives at most R samples per second, by the clock: a slow line, a camera's rate.
 //
-// A reader that comes late catches up for a tenth of a second at most; what it missed beyond that
-// is not made up for. stop() ends the wait.
+// A late reader catches up for at most a tenth of a second; what it missed beyond that is lost.
+// stop() ends the wait.
 #pragma once
 
 #include "riffle/stream/shapes/shape.h"

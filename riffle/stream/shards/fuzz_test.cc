@@ -20,12 +20,12 @@ namespace {
 
 constexpr std::uint64_t kMutations = 2500;
 #ifdef __SANITIZE_ADDRESS__
-constexpr long kMostGrowthMib = 1000;  // freed memory is held back
+constexpr long kMaxGrowthMib = 1000;  // freed memory is held back
 #else
-constexpr long kMostGrowthMib = 200;
+constexpr long kMaxGrowthMib = 200;
 #endif
 
-// What a tar that writers of every sort could have made has in it.
+// The members of a tar as writers of every sort could have written it.
 std::vector<std::byte> made_shard() {
   Picture picture(24, 16);
   for (std::size_t i = 0; i < picture.rgb.size(); ++i) {
@@ -56,7 +56,7 @@ void damage_shard(std::vector<std::byte>& bytes, Random& random) {
   }
 }
 
-// So that damage in headers reaches what lies behind the check of the sum.
+// So that damage in headers reaches what comes after the check of the sum.
 void repair_sums(std::vector<std::byte>& bytes) {
   for (std::size_t at = 0; at + GeneratedTar::kBlock <= bytes.size(); at += GeneratedTar::kBlock) {
     if (std::memcmp(bytes.data() + at + 257, "ustar", 5) != 0) continue;
@@ -133,7 +133,7 @@ TEST_P(ShardsFuzz, DamagedShardsAreReadOrLeft) {
   EXPECT_GT(outcomes["decoded"], 500);
   EXPECT_GT(outcomes["broken shard"], 200);
   EXPECT_GT(outcomes["not a tar"], 50);
-  EXPECT_LT(peak_memory_mib() - before, kMostGrowthMib);
+  EXPECT_LT(peak_memory_mib() - before, kMaxGrowthMib);
 }
 
 INSTANTIATE_TEST_SUITE_P(Compression, ShardsFuzz,

@@ -1,4 +1,4 @@
-// Shards that are damaged, or lie about themselves: skipped or left, counted, never more.
+// Shards that are damaged, or lie about themselves: skipped or left, and counted.
 #include <filesystem>
 #include <fstream>
 
@@ -37,7 +37,7 @@ TEST_F(ShardsHostile, HostileMembersAreSkippedAndCountedByReason) {
               ElementsAre(Pair("empty", 1), Pair("not a picture", 1), Pair("unsafe name", 2)));
 }
 
-TEST_F(ShardsHostile, ABrokenShardIsLeftAtThatPointAndTheNextGoesOn) {
+TEST_F(ShardsHostile, ABrokenShardIsLeftAtThatPointAndTheNextFollows) {
   const auto one = GeneratedTar().add("1.png", solid_png(1));
   put("a-negative.tar", GeneratedTar(one).add_header("n.png", GeneratedTar::binary(-512), '0', ""));
   put("b-huge.tar",
@@ -69,7 +69,7 @@ TEST_F(ShardsHostile, ABrokenShardIsLeftAtThatPointAndTheNextGoesOn) {
   EXPECT_EQ(all, 10) << testing::PrintToString(skipped);
 }
 
-TEST_F(ShardsHostile, AMemberOverTheLimitIsPassedOverUnread) {
+TEST_F(ShardsHostile, AMemberOverTheLimitIsSkippedUnread) {
   const std::uint64_t size = std::uint64_t{300} << 20;
   const auto head =
       GeneratedTar().add_header("1.png", GeneratedTar::octal(size), '0', "").open_ended();

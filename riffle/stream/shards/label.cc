@@ -24,7 +24,7 @@ std::optional<std::string> as_label(std::string_view text) {
 }
 
 // Looks for one key without building the document, so that a hostile one costs nothing. Every
-// function returns whether to go on.
+// function returns whether to continue.
 class FindLabel : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit FindLabel(const std::string& key) : key_(key) {}

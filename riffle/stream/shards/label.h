@@ -7,14 +7,15 @@
 
 namespace riffle {
 
-// What a .cls member holds: one line of up to 256 characters. Nothing when it is no such thing.
+// Returns the label in a .cls member, one line of up to 256 characters, or nothing if it is not
+// one.
 std::optional<std::string> label_from_cls(std::string_view text);
 
-// The text or whole number under `key` of a .json member, at its top level. Nothing when it is not
-// there, or the text is no JSON.
+// Returns the text or whole number under `key` at the top level of a .json member, or nothing if
+// there is none or the text is not JSON.
 std::optional<std::string> label_from_json(std::string_view text, const std::string& key);
 
-// The folder that holds the member: "cat" for "train/cat/1.jpg", empty for "1.jpg".
+// Returns the folder that holds the member: "cat" for "train/cat/1.jpg", "" for "1.jpg".
 std::string label_from_folder(std::string_view name);
 
 }  // namespace riffle

@@ -22,15 +22,16 @@ std::string_view without_dot_slash(std::string_view name) {
   return name;
 }
 
-// Such a name would lead out of the folder that the archive is unpacked in. Nothing is unpacked
-// here, but who wrote it meant no good, and its folder is no label.
+// Returns whether a name leads out of the folder that the archive would be unpacked in. Nothing is
+// unpacked here, but whoever wrote it meant harm, and its folder is not a label.
 bool is_unsafe(std::string_view name) {
   if (name.empty() || name.starts_with('/')) return true;
   const auto parts = split(name, '/');
   return std::find(parts.begin(), parts.end(), "..") != parts.end();
 }
 
-// As in a folder; on some systems every picture has such a companion.
+// Returns whether the name begins with a dot, as that of the companion that some systems give every
+// picture.
 bool is_hidden(std::string_view name) {
   const auto last = name.substr(name.rfind('/') + 1);
   return last.starts_with('.') && !last.starts_with("..");
@@ -102,7 +103,7 @@ void ShardReader::read_group() {
 void ShardReader::add(const TarMember& member, Group& group) {
   if (!member.is_file || is_hidden(member.name)) return;
   std::string name(without_dot_slash(member.name));
-  // It will stand in logs and on terminals.
+  // The name will be shown in logs and on terminals.
   std::replace_if(
       name.begin(), name.end(),
       [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
@@ -144,8 +145,8 @@ void ShardReader::read_label(const TarMember& member, const std::string& name, G
   }
 }
 
-// Hands the items of a group out. `following` is where the next group begins; nothing when the
-// shard broke inside this one, which then has to be entered from its beginning.
+// Hands out the items of a group. `following` is where the next group begins; nothing if the shard
+// broke inside this one, which then has to be entered from its beginning.
 void ShardReader::finish(Group& group, std::optional<std::int64_t> following) {
   // The stream may have been entered in the middle of the group.
   const auto given = std::exchange(place_.items, 0);

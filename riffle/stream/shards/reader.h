@@ -1,9 +1,9 @@
-// Pictures and their labels out of a list of tar files, undecoded, from any place on.
+// The pictures and labels in a list of tar files, undecoded, from any place on.
 //
 // Members that follow one another and share their name up to the first dot of the last part
 // ("cat/0001" of "cat/0001.jpg") belong together: each picture among them is an item, and a .cls or
-// .json gives the label of them all. What cannot be used is an item too, with the reason. A shard
-// that is broken is left at that point, and the next one follows. Used by one thread at a time.
+// .json gives the label of them all. What cannot be used is an item too, with the reason. A broken
+// shard is left at that point, and the next one follows. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,15 @@
 
 namespace riffle {
 
-// Where in a list of shards something begins: so many items behind the header at `offset`. The end
-// is the beginning of the shard behind the last.
+// Where in a list of shards something begins: `items` items after the header at `offset`. The end
+// is the beginning of the shard after the last.
 struct ShardPlace {
   std::size_t shard = 0;
   std::int64_t offset = 0;
   std::int64_t items = 0;
 };
 
-// Which ways to find a label are tried; those that are, in this order.
+// The ways to find a label, tried in this order.
 struct ShardLabels {
   bool cls = true;
   bool json = true;
@@ -39,8 +39,8 @@ struct ShardItem {
   std::size_t shard = 0;
   std::string label;
   std::vector<std::byte> bytes;
-  DecodeFailure failure;  // no reason: there are bytes
-  ShardPlace after;       // where the following item begins
+  DecodeFailure failure;  // without a reason if there are bytes
+  ShardPlace after;       // where the next item begins
 };
 
 class ShardReader {
@@ -48,7 +48,7 @@ class ShardReader {
   // `shards` must outlive the reader.
   ShardReader(const std::vector<std::string>& shards, ShardLabels labels, ShardPlace start);
 
-  // The following item, or nothing at the end.
+  // Returns the next item, or nothing at the end.
   std::optional<ShardItem> next();
 
  private:

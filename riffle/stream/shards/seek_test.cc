@@ -1,4 +1,4 @@
-// Positions in shards: reading goes on behind them as if nothing had happened.
+// Positions in shards: reading continues after them as if nothing had happened.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -22,16 +22,16 @@ class ShardsSeek : public ShardsFolder {
  protected:
   // Shards of every sort, sound and damaged, with everything that the position has to get past.
   void put_many() {
-    int made = 0;
+    int count = 0;
     for (int shard = 0; shard < 8; ++shard) {
       GeneratedTar tar;
-      for (int i = 0; i < 12; ++i, ++made) {
-        const auto name = cat("c", made % 3, "/", i == 5 ? std::string(150, 'n') : "n", i);
-        if (i % 5 == 1) tar.add(name + ".cls", cat(made, "\n"));
-        if (i % 6 == 4) tar.add_folder(cat("c", made % 3, "/sub/"));
+      for (int i = 0; i < 12; ++i, ++count) {
+        const auto name = cat("c", count % 3, "/", i == 5 ? std::string(150, 'n') : "n", i);
+        if (i % 5 == 1) tar.add(name + ".cls", cat(count, "\n"));
+        if (i % 6 == 4) tar.add_folder(cat("c", count % 3, "/sub/"));
         if (i % 4 == 3) tar.add(cat("../", name, ".jpg"), "x");
-        tar.add(name + ".png", i % 7 == 2 ? std::vector<std::byte>(10) : solid_png(made));
-        if (i % 5 == 2) tar.add(name + ".second.png", solid_png(made + 100));
+        tar.add(name + ".png", i % 7 == 2 ? std::vector<std::byte>(10) : solid_png(count));
+        if (i % 5 == 2) tar.add(name + ".second.png", solid_png(count + 100));
         if (i % 5 == 3) tar.add(name + ".json", "no json");
       }
       auto bytes = tar.finished();
@@ -44,7 +44,7 @@ class ShardsSeek : public ShardsFolder {
   }
 };
 
-TEST_F(ShardsSeek, SeekGoesOnAsIfNothingHadHappened) {
+TEST_F(ShardsSeek, SeekContinuesAsIfNothingHadHappened) {
   put_many();
   for (const std::string order : {"order=name", "order=shuffle&seed=3"}) {
     const Recording recording = record(*open(order + "&threads=2"));
@@ -121,7 +121,7 @@ TEST_F(ShardsSeek, PositionsSurviveShardsAddedAndRemoved) {
   EXPECT_THAT(levels(*third), ElementsAre(50, 15, 115, 17, 117, 18, 118, 19, 119));
 }
 
-TEST_F(ShardsSeek, ATextThatIsNoPositionIsRefusedAndChangesNothing) {
+TEST_F(ShardsSeek, ATextThatIsNotAPositionIsRefusedAndChangesNothing) {
   put("a b.tar", GeneratedTar().add("1.png", solid_png(1)).add("2.png", solid_png(2)));
   const auto stream = open();
   stream->next();

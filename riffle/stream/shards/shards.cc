@@ -104,7 +104,7 @@ class ShardsStream : public Stream {
     return std::nullopt;
   }
 
-  // "order given [rank path end]" behind a whole shard, "order given rank path offset items" inside
+  // "order given [rank path end]" after a whole shard, "order given rank path offset items" inside
   // one, with its path in percent code.
   std::string position() const override {
     const auto begin = cat(options_.order, ' ', given_);
@@ -118,7 +118,7 @@ class ShardsStream : public Stream {
   void seek(const std::string& position) override {
     const auto parts = split(position, ' ');
     const auto refuse = [&] {
-      throw Error(cat("'", position, "' is no position in shards:", options_.pattern,
+      throw Error(cat("'", position, "' is not a position in shards:", options_.pattern,
                       "?order=", options_.order));
     };
     if (parts.size() < 2 || parts[0] != options_.order) refuse();
@@ -130,17 +130,17 @@ class ShardsStream : public Stream {
     const auto given = count(1);
     ShardPlace place;
     if (parts.size() > 2) {
-      const bool behind = parts.size() == 5 && parts[4] == "end";
-      if (!behind && parts.size() != 6) refuse();
+      const bool at_end = parts.size() == 5 && parts[4] == "end";
+      if (!at_end && parts.size() != 6) refuse();
       const ListedPicture shard{.rank = count(2), .path = decode_percent(parts[3])};
       const auto first = std::lower_bound(listing_.begin(), listing_.end(), shard);
       place.shard = static_cast<std::size_t>(first - listing_.begin());
-      if (!behind) {
+      if (!at_end) {
         place.offset = count(4);
         place.items = count(5);
       }
       const bool is_there = first != listing_.end() && *first == shard;
-      if (is_there && behind) ++place.shard;
+      if (is_there && at_end) ++place.shard;
       if (!is_there) place = {place.shard, 0, 0};
     }
     ahead_.reset();
@@ -159,7 +159,7 @@ class ShardsStream : public Stream {
         [](const OpenedItem& opened) { return weight(opened.decoded); });
   }
 
-  // With all of them gone, all that is left would be skipped, and a run would take it for the end.
+  // If all shards are gone, everything left would be skipped, and a run would take it for the end.
   void require_some_shard() const {
     const auto is_there = [](const std::string& path) {
       std::error_code ignored;
@@ -177,7 +177,7 @@ class ShardsStream : public Stream {
     } else {
       opened.decoded.failure = std::move(item.failure);
     }
-    item.bytes = {};  // not to be held while the picture waits
+    item.bytes = {};  // not needed while the picture waits
     opened.item = std::move(item);
     return opened;
   }

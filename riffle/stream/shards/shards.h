@@ -3,26 +3,25 @@
 //   shards:GLOB?order=name&label=auto&json_key=label&seed=0&size=0&threads=N
 //
 //   GLOB      files, with *, ?, [...] and {a,b}: plain tar, or compressed with gzip, bzip2, xz,
-//   zstd
-//             or lz4; told apart by content
+//             zstd or lz4; told apart by content
 //   order     of the shards. name: by path. shuffle: drawn from the seed. Inside a shard pictures
 //             keep their order
 //   label     cls: the line in NAME.cls. json: text or whole number under `json_key` in NAME.json.
 //             dir: the folder that holds the picture. auto: the first of these there is.
 //             none: no labels
 //   seed      of the shuffled order
-//   size      the short side that pictures will be brought to; as in folder:
+//   size      the short side that pictures will be resized to, as in folder:
 //   threads   that decode ahead of the reader; 0: none. They change nothing but the speed
 //
 // Members with the same name up to the first dot belong together when they follow one another.
 // Those ending in .jpg, .jpeg or .png in any case are samples; .cls and .json are labels; others
-// are passed over, as are names that begin with a dot. Which shards there are is settled when the
-// stream is opened.
+// are ignored, as are names that begin with a dot. The list of shards is fixed when the stream is
+// opened.
 //
 // What cannot be used is skipped and counted: members over 256 MiB, with names that lead out of the
 // archive, or that do not decode; labels that cannot be read. A shard that turns out to be broken
-// is left at that point. Shards of which nothing can be used are an Error from next(). Every
-// picture stands alone (kNoClip).
+// is left at that point. next() throws Error if nothing in any shard can be used. No sample has a
+// clip (kNoClip).
 //
 // The position names the shard and the byte at which a member begins. A plain tar is entered there
 // without reading what lies before; a compressed one is unpacked, not decoded, up to there. Shards
@@ -36,7 +35,7 @@
 
 namespace riffle {
 
-// Refuses options it does not know. Throws Error when no file matches.
+// Throws Error for an unknown option, and if no file matches.
 std::unique_ptr<Stream> open_shards(Uri& uri);
 
 }  // namespace riffle

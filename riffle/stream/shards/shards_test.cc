@@ -108,7 +108,7 @@ TEST_F(Shards, APatternWithoutFilesAndUnknownOptionsAreRefused) {
   EXPECT_THAT([&] { open("order=time"); }, ThrowsMessage<Error>(HasSubstr("shuffle")));
 }
 
-TEST_F(Shards, ThatAreAllGoneAreAnErrorAndNoEnd) {
+TEST_F(Shards, ThatAreAllGoneAreAnErrorNotAnEnd) {
   for (int i = 0; i < 3; ++i) put(cat(i, ".tar"), GeneratedTar().add("1.png", solid_png(i)));
   const auto stream = open("threads=0");
   ASSERT_TRUE(stream->next());

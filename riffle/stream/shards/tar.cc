@@ -30,7 +30,7 @@ struct Tar::File {
   std::array<std::byte, kReadBytes> buffer;
 
   explicit File(const std::filesystem::path& path) {
-    // Not blocking: a pipe must not hold up the stream.
+    // Non-blocking: a pipe must not hold up the stream.
     descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) throw BrokenTar(kUnreadableShard, std::strerror(errno));
     struct stat found {};
@@ -39,7 +39,7 @@ struct Tar::File {
     if (known && S_ISREG(found.st_mode) && size > 0) return;
     ::close(descriptor);
     if (known && S_ISREG(found.st_mode)) throw BrokenTar("empty shard", "0 bytes");
-    throw BrokenTar(kUnreadableShard, "no regular file");
+    throw BrokenTar(kUnreadableShard, "not a regular file");
   }
   ~File() { ::close(descriptor); }
   File(const File&) = delete;
@@ -121,7 +121,7 @@ std::optional<TarMember> Tar::next_header() {
     end_offset_ = offset;
     return std::nullopt;
   }
-  // A warning is about a name or a date. Retrying would search on for anything like a header.
+  // A warning is about a name or a date. Retrying would search for anything like a header.
   if (status != ARCHIVE_OK && status != ARCHIVE_WARN) throw_broken();
   has_member_ = true;
   const auto size = archive_entry_size(entry);
@@ -151,8 +151,8 @@ std::vector<std::byte> Tar::read() {
     const int status = archive_read_data_block(archive_.get(), &block, &count, &at);
     if (status == ARCHIVE_EOF) return bytes;
     if (status != ARCHIVE_OK) throw_broken();
-    // A file with holes is no picture: its parts are put together as they come. Only a forged one
-    // has more of them than its size.
+    // A file with holes is not a picture: its parts are joined as they come. Only a forged one has
+    // more bytes than its size.
     if (count > member_size_ - bytes.size()) {
       throw BrokenTar("broken shard", "a member longer than it says");
     }

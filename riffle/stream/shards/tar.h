@@ -2,7 +2,7 @@
 //
 // A member is named by where its header begins in the uncompressed tar. A plain tar is entered
 // there without reading what lies before; a compressed one is read up to there. Nothing is ever
-// written to disk, no program is run. Used by one thread.
+// written to disk, no program is run. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace riffle {
 
 constexpr const char* kUnreadableShard = "unreadable shard";
 
-// This file gives nothing more.
+// Thrown if nothing more can be read from a file.
 class BrokenTar : public std::runtime_error {
  public:
   BrokenTar(std::string reason, const std::string& detail)
@@ -42,16 +42,16 @@ struct TarMember {
 
 class Tar {
  public:
-  // Stands before the member at `offset`, or the first behind it. Throws BrokenTar.
+  // Opens the file before the member at `offset`, or the first after it. Throws BrokenTar.
   Tar(const std::filesystem::path& path, std::int64_t offset);
   ~Tar();
 
-  // The following member, or nothing at the end. Throws BrokenTar.
+  // Returns the next member, or nothing at the end. Throws BrokenTar.
   std::optional<TarMember> next();
-  // The bytes of the member that next() gave last. Memory is taken as they come, not as the header
-  // claims. Throws BrokenTar.
+  // Returns the bytes of the member that next() returned last. Allocates memory as they come, not
+  // as the header claims. Throws BrokenTar.
   std::vector<std::byte> read();
-  // Where the header of the following member would begin, once next() gave nothing.
+  // Returns where the header of another member would begin, once next() returned nothing.
   std::int64_t end_offset() const { return end_offset_.value(); }
 
  private:

@@ -25,7 +25,7 @@ constexpr float kNoise = 0.035f;
 // The dark and the light tone, the same for all clips but for kColourSpread. Object and background
 // have the same mean: seen from afar all pictures look alike, and neither a colour nor a silhouette
 // tells one clip from another. With free colours, or an object that stands out from its background,
-// a learner takes those for the content and no texture.
+// a learner takes those for the content, not the texture.
 constexpr float kObjectTones[] = {0.15f, 0.85f};
 constexpr float kBackgroundTones[] = {0.3f, 0.7f};
 
@@ -35,8 +35,8 @@ constexpr float kEdge = 0.15f;
 
 constexpr float kPi = 3.14159265f;
 
-// The sine of an angle in turns, to 1e-6. Not the library's, which may differ in the last bit
-// between machines.
+// Returns the sine of an angle in turns, to 1e-6. The library's may differ in the last bit between
+// machines.
 float sine(float turns) {
   const float x = turns - std::floor(turns + 0.5f);
   const float folded = std::min(std::abs(x), 0.5f - std::abs(x));
@@ -47,7 +47,8 @@ float sine(float turns) {
 }
 float cosine(float turns) { return sine(turns + 0.25f); }
 
-// To [0, 1], without a branch: with one, the compiler does not vectorise the loops over pixels.
+// Clamps to [0, 1] without a branch: with one, the compiler does not vectorise the loops over
+// pixels.
 inline float clamp(float x) { return 0.5f * (std::abs(x) - std::abs(x - 1.0f) + 1.0f); }
 
 // A wave between 0 and 1 of period 1, even in x. Its values are spread uniformly.
@@ -78,7 +79,7 @@ inline Polar polar(float x, float y) {
   return {large * (1.0f + s * (0.49755258f + s * (-0.10825505f + s * 0.0250013f))), turns};
 }
 
-// The value of a texture at a point, (u, v) in cycles. Over a random phase it is spread uniformly
+// Returns the value of a texture at a point, (u, v) in cycles. Over a random phase it is uniform
 // over [0, 1] wherever it matters, that is near 1/2: every texture has as much of the dark tone, of
 // the light tone and of what lies between.
 template <Texture texture>
@@ -117,7 +118,7 @@ inline float tone(float value) {
   return t * t * (3.0f - 2.0f * t);
 }
 
-// One value for each pixel of a picture, from where `map` leads from there.
+// Fills a plane with one value for each pixel of a picture, taken where `map` leads from there.
 template <typename Value>
 inline void draw(const TextureMap& map, int size, float* out, Value value) {
   const float step = 2.0f / static_cast<float>(size);
@@ -163,7 +164,8 @@ void fill(const Surface& surface, const TextureMap& map, int size, float* out) {
   throw std::logic_error("no such texture");
 }
 
-// How far (x, y) lies outside a shape of area pi; negative inside, exact enough near the border.
+// Returns how far (x, y) lies outside a shape of area pi: negative inside, exact enough near the
+// border.
 template <Scene::Shape shape>
 inline float outside(float x, float y) {
   const float ax = std::abs(x);
@@ -179,7 +181,8 @@ inline float outside(float x, float y) {
   }
 }
 
-// The share of each pixel that the object covers. `map` leads from the picture to the shape.
+// Fills a plane with the share of each pixel that the object covers. `map` leads from the picture
+// to the shape.
 template <Scene::Shape shape>
 void cover(const TextureMap& map, float pixels, int size, float* out) {
   draw(map, size, out, [pixels](float u, float v) {

@@ -59,7 +59,7 @@ struct Scene {
   float drift_x, drift_y, turn;  // of the background, a clip
 };
 
-// Draws square pictures of one size. Keeps its planes between pictures; used by one thread.
+// Draws square pictures of one size. Keeps its planes between pictures. Not thread-safe.
 class ScenePainter {
  public:
   explicit ScenePainter(int size);

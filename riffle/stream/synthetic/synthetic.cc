@@ -101,7 +101,7 @@ class SyntheticStream : public Stream {
     if (error != std::errc() || stop != end ||
         (settings_.samples > 0 && value > settings_.samples)) {
       throw Error(cat("'", position,
-                      "' is no position of a synthetic stream: it takes a number of samples",
+                      "' is not a position of a synthetic stream: it takes a number of samples",
                       settings_.samples > 0 ? cat(" up to ", settings_.samples) : std::string()));
     }
     next_ = value;
@@ -166,7 +166,7 @@ void refuse_options_of_other_orders(Uri& uri, const std::string& order) {
        {std::pair{"groups", "lifelong"}, {"group_clips", "lifelong"}, {"window", "decorrelated"}}) {
     if (uri.has(key) && order != needed) refusal = cat("synthetic: ", key, " needs order=", needed);
   }
-  uri.refuse_unknown();  // which may be a slip in `order`
+  uri.refuse_unknown();  // which may be a misspelt `order`
   if (!refusal.empty()) throw Error(refusal);
 }
 

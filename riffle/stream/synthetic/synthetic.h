@@ -3,17 +3,17 @@
 //
 //   synthetic:?frames=64&classes=20&size=32&seed=0&order=random&samples=0
 //
-//   frames    frames a clip (N_seq)
-//   classes   how many, up to 49. A class is the texture of the object and the texture of the
-//   background, never a colour;
-//             the object's shape tells nothing. The label reads "stripes-on-checker"
+//   frames    frames per clip (N_seq)
+//   classes   number of classes, up to 49. A class is the texture of the object and the texture of
+//             the background, never a colour; the object's shape tells nothing. A label reads
+//             "stripes-on-checker"
 //   size      of the square picture, in pixels
 //   seed      two seeds give two streams of the same distribution that share no clip
-//   samples   the stream ends after so many; 0: never
-//   order     random: the class of each clip is drawn anew.
+//   samples   after which the stream ends; 0: never
+//   order     random: the class of each clip is drawn independently.
 //             lifelong: classes arrive in `groups` (default 4) of similar ones, `group_clips`
-//             (default 256) clips a group, and start again after the last. Around a border, over
-//             the last and the first tenth of the groups beside it, the one fades into the other.
+//             (default 256) clips per group, and start again after the last. Around a border, over
+//             the last and the first tenth of the groups beside it, one fades into the other.
 //             decorrelated: the frames of the random order, each once, shuffled within windows of
 //             `window` samples. No stream could deliver that: it is the yardstick for what
 //             correlation costs.
@@ -28,8 +28,7 @@
 
 namespace riffle {
 
-// Refuses options it does not know, and those of another order. Throws Error for a value out of
-// range.
+// Throws Error for an unknown option, one of another order, and a value out of range.
 std::unique_ptr<Stream> open_synthetic(Uri& uri);
 
 }  // namespace riffle

@@ -78,7 +78,7 @@ TEST(Synthetic, NumbersSamplesAndClips) {
   EXPECT_EQ(samples[7].key, "clip 1 frame 2");
 }
 
-TEST(Synthetic, SeekGoesOnAsIfNothingHadHappened) {
+TEST(Synthetic, SeekContinuesAsIfNothingHadHappened) {
   for (const std::string order : {"random", "lifelong", "decorrelated"}) {
     const std::string options = "frames=7&seed=1&order=" + order;
     const auto whole = take(options, 40);
@@ -91,11 +91,11 @@ TEST(Synthetic, SeekGoesOnAsIfNothingHadHappened) {
     fresh->seek(position);
     for (std::size_t i = 17; i < 40; ++i) {
       const auto again = stream->next();
-      const auto anew = fresh->next();
+      const auto reopened = fresh->next();
       EXPECT_EQ(again->picture, whole[i].picture) << order;
-      EXPECT_EQ(anew->picture, whole[i].picture) << order;
-      EXPECT_EQ(anew->index, i);
-      EXPECT_EQ(anew->label, whole[i].label);
+      EXPECT_EQ(reopened->picture, whole[i].picture) << order;
+      EXPECT_EQ(reopened->index, i);
+      EXPECT_EQ(reopened->label, whole[i].label);
     }
   }
 }
@@ -106,7 +106,7 @@ TEST(Synthetic, SeekReachesFarAtOnce) {
   EXPECT_EQ(stream->next()->clip, 1000000000);
 }
 
-TEST(Synthetic, SeekRefusesWhatIsNoPosition) {
+TEST(Synthetic, SeekRefusesWhatIsNotAPosition) {
   auto stream = open("samples=10");
   for (const std::string position : {"", "x", "-1", "3 ", "11", "99999999999999999999999"}) {
     EXPECT_THROW(stream->seek(position), Error) << position;

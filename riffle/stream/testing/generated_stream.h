@@ -23,9 +23,9 @@ struct GeneratedStreamOptions {
   std::int64_t clip_length = 0;  // 0: stills
   std::int64_t first_clip = 0;
   std::int64_t labels = 0;        // "a", "b", ... drawn at random; 0: none
-  std::int64_t broken_every = 0;  // every so many-th item is skipped; 0: none
+  std::int64_t broken_every = 0;  // the last of every N items is skipped; 0: none
   int width = 12, height = 9;
-  bool waits = false;  // at the end for more, which only stop() ends
+  bool waits = false;  // waits at the end until stop()
 };
 
 class GeneratedStream : public Stream {
@@ -60,7 +60,7 @@ class GeneratedStream : public Stream {
     return sample;
   }
 
-  // Says whether next() waits, or has waited.
+  // Returns whether next() waits, or has waited.
   bool waiting() const {
     const std::lock_guard lock(mutex_);
     return waiting_;
@@ -70,7 +70,8 @@ class GeneratedStream : public Stream {
 
   void seek(const std::string& position) override {
     const auto parts = split(position, ' ');
-    if (parts.size() != 3 || parts[2] != "%") throw Error(cat("'", position, "' is no position"));
+    if (parts.size() != 3 || parts[2] != "%")
+      throw Error(cat("'", position, "' is not a position"));
     const auto at = parse_integer(parts[0], "at");
     given_ = static_cast<std::uint64_t>(parse_integer(parts[1], "given"));
     at_ = at;

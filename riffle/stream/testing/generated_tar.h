@@ -30,7 +30,7 @@ class GeneratedTar {
     return add(name, std::as_bytes(std::span(content)));
   }
   GeneratedTar& add_folder(const std::string& name) { return add_header(name, octal(0), '5', ""); }
-  // `size` as it shall stand in the header: 12 bytes, whatever they are.
+  // `size` is written to the header as it is: 12 bytes, whatever they are.
   GeneratedTar& add_header(const std::string& name, const std::string& size, char type,
                            std::string_view content) {
     std::string header(kBlock, '\0');
@@ -62,7 +62,7 @@ class GeneratedTar {
     std::snprintf(digits, sizeof(digits), "%011llo", static_cast<unsigned long long>(size));
     return digits;
   }
-  // Sizes beyond octal digits stand as 96 bits, the first one set; they can be negative.
+  // Returns a size too large for octal digits: 96 bits, the first one set. It can be negative.
   static std::string binary(std::int64_t size) {
     std::string bytes(12, size < 0 ? '\xff' : '\0');
     for (std::size_t i = 0; i < 8; ++i) bytes[11 - i] = static_cast<char>(size >> (8 * i));
@@ -70,7 +70,7 @@ class GeneratedTar {
     return bytes;
   }
 
-  // Without the blocks of zeros that close an archive.
+  // Returns the archive without the blocks of zeros that close it.
   const std::vector<std::byte>& open_ended() const { return bytes_; }
   std::vector<std::byte> finished() const {
     auto whole = bytes_;
@@ -89,7 +89,7 @@ class GeneratedTar {
   std::vector<std::byte> bytes_;
 };
 
-// `filter` as libarchive names it: gzip, bzip2, xz, zstd, lz4.
+// Returns the bytes compressed by a filter of libarchive: gzip, bzip2, xz, zstd or lz4.
 inline std::vector<std::byte> compressed(std::span<const std::byte> bytes,
                                          const std::string& filter) {
   std::vector<std::byte> out(bytes.size() * 2 + 4096);

@@ -25,9 +25,9 @@ void require(bool well, const char* what) {
   if (!well) throw std::runtime_error(cat("cannot make a film: ", what));
 }
 
-// A row of blocks, white for the ones of the number; below it a ramp that moves.
+// Draws a row of blocks, white for the ones of the number, and below it a ramp that moves.
 void draw(AVFrame& frame, const GeneratedVideo& video, int number) {
-  Random random(1, Purpose("made film"), static_cast<std::uint64_t>(number));
+  Random random(1, Purpose("generated film"), static_cast<std::uint64_t>(number));
   for (int y = 0; y < video.height; ++y) {
     std::uint8_t* row = frame.data[0] + static_cast<std::ptrdiff_t>(y) * frame.linesize[0];
     for (int x = 0; x < video.width; ++x) {

@@ -16,18 +16,19 @@ struct GeneratedVideo {
   std::string codec = "libx264";
   int b_frames = 2;
   int key_every = 12;
-  bool open_groups = false;  // key frames that frames shown before them refer to
+  bool open_groups = false;  // frames shown before a key frame refer to it
   int turned = 0;            // degrees clockwise that a player has to turn it
   bool rough = false;        // noise, so that frames take some bytes
 };
 
-// Whether FFmpeg here has this encoder.
+// Returns whether FFmpeg here has this encoder.
 bool can_make(const std::string& codec);
 
-// In the container of the path's ending.
+// Writes a film, in the container that the path's ending names.
 void make_video(const std::filesystem::path& path, const GeneratedVideo& video);
 
-// The number a frame shows, if it stands upright and the film was made so large; -1: none.
+// Returns the number a frame shows, or -1 if it shows none. Requires an upright frame at least as
+// large as GeneratedVideo's default.
 int shown_number(const Picture& frame);
 
 }  // namespace riffle

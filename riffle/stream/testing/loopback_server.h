@@ -2,7 +2,7 @@
 //
 // A thread per connection, one request per connection unless the handler reads more. A handler may
 // write anything, slowly, for ever or not at all: write() and pause() say when to give up. The
-// destructor ends all handlers. All functions are thread-safe.
+// destructor ends all handlers. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -22,21 +22,23 @@ namespace riffle {
 
 class LoopbackServer {
  public:
-  // A connection on which a request was read: over HTTP, or another protocol that writes them so.
+  // A connection on which a request was read, over HTTP or a protocol with the same requests.
   class Exchange {
    public:
     const std::string& target() const { return target_; }    // as the request names it
     const std::string& request() const { return request_; }  // up to its empty line
-    // Waits for another request without a body; false when the peer has gone or the server ends.
+    // Waits for another request without a body. Returns false if the peer has gone or the server
+    // ends.
     bool read_request();
 
-    // False when the peer has gone or the server ends.
+    // Return false if the peer has gone or the server ends.
     bool write(std::string_view bytes);
     bool write(std::span<const std::byte> bytes);
-    // Status line and headers; without a length the body lasts until the connection is closed.
+    // Writes the status line and headers; without a length the body lasts until the connection is
+    // closed.
     bool write_head(int status, const std::string& headers = "");
     void reply(int status, std::string_view body, const std::string& headers = "");
-    // Waits so long; false, at once, when the server ends.
+    // Waits for this time. Returns false, at once, if the server ends.
     bool pause(std::chrono::milliseconds time);
 
    private:
@@ -53,7 +55,7 @@ class LoopbackServer {
   LoopbackServer(const LoopbackServer&) = delete;
   LoopbackServer& operator=(const LoopbackServer&) = delete;
 
-  // Whole targets ("/1.png"); all that has no route is answered with 404.
+  // Answers requests for a whole target ("/1.png"). Targets without a route get a 404.
   void route(const std::string& target, Handler handler);
   void serve(const std::string& target, std::span<const std::byte> body);
 

@@ -15,6 +15,7 @@
 #include "riffle/base/log.h"
 #include "riffle/base/testing/temp_folder.h"
 #include "riffle/image/codec.h"
+#include "riffle/stream/stream.h"
 
 namespace riffle {
 
@@ -30,7 +31,7 @@ class PictureFolder : public TempFolder {
   PictureFolder() { set_log_level(LogLevel::quiet); }
   ~PictureFolder() override { set_log_level(LogLevel::info); }
 
-  // Without the flushes of write_atomically, which these tests would wait for a thousand times.
+  // Writes without the flushes of write_atomically, which tests would wait for a thousand times.
   void put_bytes(const std::filesystem::path& name, std::span<const std::byte> bytes) const {
     std::filesystem::create_directories((folder_ / name).parent_path());
     std::ofstream out(folder_ / name, std::ios::binary);
@@ -40,6 +41,13 @@ class PictureFolder : public TempFolder {
   }
   void put_text(const std::filesystem::path& name, const std::string& text) const {
     put_bytes(name, std::as_bytes(std::span(text)));
+  }
+
+  // Returns the levels of the solid pictures that the stream still gives.
+  static std::vector<int> levels(Stream& stream) {
+    std::vector<int> all;
+    while (const auto sample = stream.next()) all.push_back(sample->picture.rgb.at(0));
+    return all;
   }
 };
 

@@ -60,8 +60,8 @@ inline void expect_continues(Stream& stream, const Recording& recording, std::si
   }
 }
 
-// Reads a stream twice from end to end, in which one item is skipped, for that reason: the count
-// stays when it seeks, and what is met again counts again.
+// Reads a stream in which one item is skipped, for this reason, twice from end to end. Expects that
+// seeking keeps the count, and that what is met again counts again.
 inline void expect_skips_add_up(const std::string& uri, const std::string& reason) {
   using Counts = std::map<std::string, std::int64_t>;
   SCOPED_TRACE(uri);

@@ -22,11 +22,6 @@ class ShardsFolder : public PictureFolder {
   std::unique_ptr<Stream> open(const std::string& options = "", const std::string& glob = "*") {
     return open_stream(cat("shards:", encode_percent((folder_ / glob).string()), "?", options));
   }
-  static std::vector<int> levels(Stream& stream) {
-    std::vector<int> all;
-    while (const auto sample = stream.next()) all.push_back(sample->picture.rgb.at(0));
-    return all;
-  }
   static std::vector<std::string> labels(Stream& stream) {
     std::vector<std::string> all;
     while (const auto sample = stream.next()) all.push_back(sample->label);

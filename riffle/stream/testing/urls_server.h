@@ -44,12 +44,7 @@ class UrlsServer : public PictureFolder {
     }
     list(lines);
   }
-  static std::vector<int> levels(Stream& stream) {
-    std::vector<int> all;
-    while (const auto sample = stream.next()) all.push_back(sample->picture.rgb.at(0));
-    return all;
-  }
-  // A good picture, and one that fails: the reason.
+  // Lists this URL and a good picture, and returns what was skipped.
   std::map<std::string, std::int64_t> skipped(const std::string& url,
                                               const std::string& options = "") {
     server_.serve("/good", solid_png(1));

@@ -35,7 +35,7 @@ class VideoFolder : public PictureFolder {
   std::unique_ptr<Stream> open(const std::string& name, const std::string& options = "") const {
     return open_stream(uri(name, options));
   }
-  // "a.mp4#3", for a film that is somewhere in the folder.
+  // Returns "a.mp4#3" for a frame of a film in the folder.
   std::string relative(const Sample& sample) const {
     return std::filesystem::path(sample.key).lexically_relative(folder_).string();
   }

@@ -35,8 +35,8 @@ class WatchedFolder : public PictureFolder {
   std::string relative(const Sample& sample) const {
     return std::filesystem::path(sample.key).lexically_relative(watched_).string();
   }
-  // The following sample's path; "nothing" when the stream ends. Fails, and stops the stream, when
-  // none comes in time.
+  // Returns the next sample's path, or "nothing" if the stream ends. Fails, and stops the stream,
+  // if none comes in time.
   std::string next(Stream& stream) const {
     auto sample = std::async(std::launch::async, [&] { return stream.next(); });
     if (sample.wait_for(std::chrono::seconds(20)) != std::future_status::ready) {

@@ -25,7 +25,7 @@ constexpr std::uint32_t ip(std::uint32_t a, std::uint32_t b, std::uint32_t c, st
 constexpr std::array kNotPublic = {
     Network{ip(0, 0, 0, 0), 8},                                         // this network
     Network{ip(10, 0, 0, 0), 8},                                        // private
-    Network{ip(100, 64, 0, 0), 10},                                     // shared behind carriers
+    Network{ip(100, 64, 0, 0), 10},                                     // carrier-grade NAT
     Network{ip(127, 0, 0, 0), 8},                                       // this machine
     Network{ip(169, 254, 0, 0), 16},                                    // link-local
     Network{ip(172, 16, 0, 0), 12},                                     // private

@@ -19,7 +19,7 @@
 namespace riffle {
 namespace {
 
-// Entries of the list that are looked at ahead, so that a slow host does not hold up the others.
+// Entries of the list that are read ahead, so that a slow host does not hold up the others.
 constexpr std::size_t kWindow = 256;
 
 void prepare_curl() {
@@ -194,7 +194,7 @@ class UrlFetcher::Loop {
   const Entries entries_;
   CURLM* multi_ = nullptr;
 
-  // Of the thread.
+  // Used by the thread alone.
   std::vector<std::string> proxies_;
   std::list<UrlTransfer> window_;  // in the order of the list
   std::map<CURL*, UrlTransfer*> active_;

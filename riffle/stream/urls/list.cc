@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMaxLine = 16384;
 constexpr std::string_view kBlank = " \t\r";
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_spaces(std::string_view text) {
   const auto begin = text.find_first_not_of(kBlank);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(kBlank) + 1 - begin);
@@ -56,7 +56,8 @@ std::optional<UrlEntry> UrlList::next() {
   }
 }
 
-// Goes to the place, which is not the beginning of the file, and says whether a line begins there.
+// Goes to the place, which is not the beginning of the file, and returns whether a line begins
+// there.
 bool UrlList::is_at_a_line() {
   constexpr auto kEnd = std::filebuf::traits_type::eof();
   const auto before_it = place_.offset - 1;
@@ -68,7 +69,7 @@ bool UrlList::is_at_a_line() {
 
 std::optional<UrlEntry> UrlList::read_entry() {
   while (auto line = read_line()) {
-    const auto text = trimmed(*line);
+    const auto text = without_spaces(*line);
     if (text.empty() || text.starts_with('#')) continue;
     UrlEntry entry;
     entry.line = place_.line;
@@ -76,14 +77,14 @@ std::optional<UrlEntry> UrlList::read_entry() {
     const auto end = std::min(text.find_first_of(kBlank), text.size());
     if (line->size() < kMaxLine && is_plain(text.substr(0, end))) {
       entry.url = text.substr(0, end);
-      entry.label = trimmed(text.substr(end));
+      entry.label = without_spaces(text.substr(end));
     }
     return entry;
   }
   return std::nullopt;
 }
 
-// Of a line that is too long only the beginning.
+// Reads a line, but only the beginning of one that is too long.
 std::optional<std::string> UrlList::read_line() {
   constexpr auto kEnd = std::filebuf::traits_type::eof();
   std::string line;

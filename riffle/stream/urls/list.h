@@ -1,7 +1,7 @@
 // A file of URLs, read line by line as it is needed.
 //
-// A line holds a URL and, behind a space or tab, a label if there is one; empty lines and those
-// that begin with # are passed over. The file may be of any size. Used by one thread.
+// A line has a URL and, after a space or tab, possibly a label; empty lines and those that begin
+// with # are ignored. The file may be of any size. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace riffle {
 
-// The beginning of a line: how many lines and bytes lie before it.
+// The beginning of a line: the number of lines and bytes before it.
 struct UrlPlace {
   std::int64_t line = 0;
   std::int64_t offset = 0;
 };
 
 struct UrlEntry {
-  std::string url;  // empty: the line is no URL, such as one of many thousand characters
+  std::string url;  // empty if the line is not a URL, such as one of many thousand characters
   std::string label;
   std::int64_t line = 0;  // its number, from 1
   UrlPlace after;
@@ -27,10 +27,10 @@ struct UrlEntry {
 
 class UrlList {
  public:
-  // Throws Error when the file cannot be read, or no line begins at that place.
+  // Throws Error if the file cannot be read, or no line begins at that place.
   UrlList(const std::filesystem::path& path, UrlPlace start);
 
-  // The following entry, or nothing at the end. Throws Error when the file cannot be read any more.
+  // Returns the next entry, or nothing at the end. Throws Error if the file can no longer be read.
   std::optional<UrlEntry> next();
 
  private:

@@ -27,7 +27,7 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::ceil<std::chrono::milliseconds>(Seconds(seconds));
 }
 
-// A URL taken apart by the rules that the request will follow.
+// A URL split into its parts by the rules that the request will follow.
 class UrlParts {
  public:
   UrlParts(const std::string& url, unsigned flags) : parts_(curl_url()) {
@@ -99,7 +99,7 @@ UrlTransfer::UrlTransfer(UrlEntry entry, const FetchLimits& limits,
   go_to(fetched_.entry.url);
 }
 
-// What cannot be asked for at all is done before it begins.
+// A URL that cannot be requested at all is done at once.
 void UrlTransfer::go_to(const std::string& url) {
   const UrlParts parts(url, CURLU_NON_SUPPORT_SCHEME);
   const auto scheme = parts.get(CURLUPART_SCHEME);
@@ -109,7 +109,7 @@ void UrlTransfer::go_to(const std::string& url) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
   if (!parts.is_valid()) {
-    fail("bad address", "no URL");
+    fail("bad address", "not a URL");
   } else if (scheme != "http" && scheme != "https") {
     fail("not http", cat("only http and https are fetched, not ", scheme));
   } else if (!limits_.allow_private && is_private_host(host_)) {
@@ -132,7 +132,7 @@ CURL* UrlTransfer::begin() {
 #else
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
 #endif
-  // Redirects are followed here, not by libcurl: each is looked at as a new URL.
+  // Redirects are followed here, not by libcurl: each is checked as a new URL.
   curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_USERAGENT, "riffle");
@@ -217,7 +217,7 @@ void UrlTransfer::fail_or_retry(const std::string& reason, const std::string& de
     return;
   }
   double wait = limits_.backoff * static_cast<double>(1 << std::min(tries_, 16));
-  // Those that failed together do not come back together.
+  // Requests that failed together must not be tried again together.
   Random random(0, Purpose("retries"), static_cast<std::uint64_t>(fetched_.entry.line));
   wait *= random.uniform(0.75f, 1.25f);
   const auto asked = info<curl_off_t>(easy_.get(), CURLINFO_RETRY_AFTER, 0);
@@ -250,7 +250,7 @@ std::size_t UrlTransfer::receive_header(char*, std::size_t size, std::size_t cou
   return transfer.too_large_ ? 0 : size * count;
 }
 
-// Here the address is known that a name stands for, and no connection is made yet.
+// Called when the address of a name is known and no connection is made yet.
 curl_socket_t UrlTransfer::open_socket(void* self, curlsocktype, curl_sockaddr* address) {
   auto& transfer = *static_cast<UrlTransfer*>(self);
   if (!transfer.limits_.allow_private && !is_public_address(address->addr)) {

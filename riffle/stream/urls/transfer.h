@@ -1,5 +1,5 @@
 // One download: from its URL, over redirects and retries, to its bytes or the reason why there are
-// none. Used by one thread.
+// none. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -16,8 +16,8 @@
 
 namespace riffle {
 
-// The addresses of the proxies that the environment names, as socket address and port in text.
-// Connections to these are made for proxied requests and are no requests to them.
+// Returns the addresses of the proxies that the environment names, as socket address and port in
+// text. Connections to these are made for proxied requests, and are not requests to them.
 std::vector<std::string> proxy_addresses();
 
 class UrlTransfer {
@@ -33,9 +33,9 @@ class UrlTransfer {
   Clock::time_point not_before() const { return not_before_; }  // while waiting
   std::size_t held_bytes() const { return fetched_.bytes.size(); }
 
-  // Sets a request up, for the caller to drive. Waiting becomes active.
+  // Sets up a request for the caller to drive. Waiting becomes active.
   CURL* begin();
-  // The request has ended. Active becomes waiting (a redirect, another try) or done.
+  // Takes the result of the request. Active becomes waiting (a redirect, another attempt) or done.
   void end(CURLcode result);
   Fetched take() { return std::move(fetched_); }
 
@@ -60,7 +60,7 @@ class UrlTransfer {
   std::string url_, host_;
   int hops_ = 0, tries_ = 0;
   Clock::time_point not_before_{};
-  std::optional<Clock::time_point> deadline_;  // of this try, once it has begun
+  std::optional<Clock::time_point> deadline_;  // of this attempt, once it has begun
   std::unique_ptr<CURL, Close> easy_;
   std::size_t header_bytes_ = 0;
   bool too_large_ = false, refused_ = false;

@@ -98,13 +98,13 @@ class UrlsStream : public Stream {
                              ? parse_integer(parts[i], "a number in a position in a list of URLs")
                              : -1;
       if (value < 0) {
-        throw Error(cat("'", position, "' is no position in urls:", options_.list.string()));
+        throw Error(cat("'", position, "' is not a position in urls:", options_.list.string()));
       }
       return value;
     };
     const auto given = static_cast<std::uint64_t>(number(0));
     const UrlPlace place{number(1), number(2)};
-    UrlList(options_.list, place);  // throws where there is no such place
+    UrlList(options_.list, place);  // throws if there is no such place
     leave();
     place_ = place;
     given_ = given;

@@ -74,7 +74,7 @@ TEST_F(Urls, AreFetchedManyAtOnceUpToTheLimitOfAHost) {
   EXPECT_EQ(server_.most_at_once(), 3);
 }
 
-TEST_F(Urls, FailuresThatMayPassAreTriedAgain) {
+TEST_F(Urls, TemporaryFailuresAreTriedAgain) {
   for (const int status : {429, 500, 503}) {
     const auto target = cat("/", status);
     server_.route(target, [this, status, target](Exchange& e) {
@@ -139,7 +139,7 @@ TEST_F(Urls, StopEndsTheWaitForAServer) {
   }
 }
 
-TEST_F(Urls, SeekGoesOnAsIfNothingHadHappened) {
+TEST_F(Urls, SeekContinuesAsIfNothingHadHappened) {
   std::vector<std::string> lines;
   for (int i = 0; i < 60; ++i) {
     server_.serve(cat("/", i), solid_png(i));
@@ -167,7 +167,7 @@ TEST_F(Urls, WhatIsSkippedAddsUp) {
   }
 }
 
-TEST_F(Urls, ATextThatIsNoPositionIsRefusedAndChangesNothing) {
+TEST_F(Urls, ATextThatIsNotAPositionIsRefusedAndChangesNothing) {
   serve(3);
   const auto stream = open();
   stream->next();

@@ -49,7 +49,7 @@ class VideoDamage : public VideoFolder {
   }
 };
 
-TEST_F(VideoDamage, BadFilmsAreSkippedByReasonAndTheRestGoesOn) {
+TEST_F(VideoDamage, BadFilmsAreSkippedByReasonAndTheRestFollows) {
   make("1.mp4", {.frames = 3});
   put_text("2.mp4", "");
   put_text("3.mp4", "<html><body>404 not found</body></html>");
@@ -70,7 +70,7 @@ TEST_F(VideoDamage, BadFilmsAreSkippedByReasonAndTheRestGoesOn) {
                           Pair("too large", 1), Pair("unreadable", 1)));
 }
 
-TEST_F(VideoDamage, FilmsThatAreAllGoneAreAnErrorAndNoEnd) {
+TEST_F(VideoDamage, FilmsThatAreAllGoneAreAnErrorNotAnEnd) {
   for (const char* name : {"1.mp4", "2.mp4", "3.mp4"}) make(name, {.frames = 3});
   const auto stream = open("*.mp4", "threads=0");
   EXPECT_EQ(relative(*stream->next()), "1.mp4#0");
@@ -153,7 +153,7 @@ TEST_F(VideoDamage, AFilmThatChangesItsSizeIsCutThere) {
   EXPECT_EQ(relative(samples.back()), "2.mp4#1");
 }
 
-TEST_F(VideoDamage, BehindDamageAFilmGoesOnAtTheNextKeyFrame) {
+TEST_F(VideoDamage, AfterDamageAFilmContinuesAtTheNextKeyFrame) {
   make("a.mp4", {.frames = 60, .rough = true});
   const auto whole = all("a.mp4");
   auto bytes = read_bytes(path("a.mp4"));

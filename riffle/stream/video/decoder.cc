@@ -17,9 +17,9 @@ extern "C" {
 namespace riffle {
 namespace {
 
-// Films of some kinds never mark a key frame; waiting for one ends after so many.
+// Films of some kinds never mark a key frame; waiting for one ends after this many packets.
 constexpr int kMaxWaitForKey = 600;
-// A file may claim packets without end and hold nothing in them.
+// A file may claim packets without end that hold nothing.
 constexpr int kMaxUnanswered = 20'000;
 constexpr double kFallbackRate = 25;
 
@@ -122,7 +122,7 @@ bool VideoDecoder::find_stream() {
     return false;
   }
   const int index = av_find_best_stream(format_, AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
-  // A sound file's cover is no film.
+  // The cover of a sound file is not a film.
   if (index < 0 || (format_->streams[index]->disposition & AV_DISPOSITION_ATTACHED_PIC) != 0) {
     failure_ = {"no video stream", messages_.take()};
     return false;
@@ -193,14 +193,15 @@ VideoDecoder::Event VideoDecoder::read() {
   return Event::end;
 }
 
-// For the decoder without a past.
+// Starts the decoder without a past.
 void VideoDecoder::begin_anew() {
   packets_for_key_ = frames_to_begin_ = kMaxWaitForKey;
   begins_at_ = AV_NOPTS_VALUE;  // before all others
 }
 
-// Whether a frame is shown before the first that can be decoded from where reading began. With open
-// groups of pictures, some that follow a key frame in the file refer to what lies before it.
+// Returns whether a frame is shown before the first that can be decoded from where reading began.
+// With open groups of pictures, some that follow a key frame in the file refer to what lies before
+// it.
 bool VideoDecoder::is_lead_in(const AVFrame& frame) {
   if (frames_to_begin_ == 0) return false;
   const bool early = frame.pts != AV_NOPTS_VALUE && frame.pts < begins_at_;
@@ -209,7 +210,7 @@ bool VideoDecoder::is_lead_in(const AVFrame& frame) {
   return frames_to_begin_ > 0;
 }
 
-// Whether a decoded frame is one to give.
+// Returns whether to give a decoded frame.
 bool VideoDecoder::is_next(const AVFrame& frame) {
   if (frames_for_key_ > 0) {
     frames_for_key_ = is_key(frame) ? 0 : frames_for_key_ - 1;
@@ -226,7 +227,7 @@ bool VideoDecoder::is_next(const AVFrame& frame) {
   return false;
 }
 
-// Hands the decoder one packet more. What comes back is the decoder's, below 0 for damage.
+// Hands the decoder one more packet. Returns the decoder's result, below 0 for damage.
 int VideoDecoder::feed() {
   while (true) {
     begin_wait();

@@ -2,8 +2,8 @@
 //
 // Frames come in the order they are shown, as upright RGB. Damage that the decoder notices never
 // comes out as half a picture: frames are dropped from there to the next key frame. Memory is
-// bounded whatever a file claims: frames of more than kMaxVideoPixels are refused. Used by one
-// thread, in which it decodes.
+// bounded whatever a file claims: frames of more than kMaxVideoPixels are refused. Decodes in the
+// caller's thread. Not thread-safe.
 #pragma once
 
 #include <atomic>
@@ -31,8 +31,8 @@ constexpr std::int64_t kMaxVideoPixels = 8192 * 4352;  // a film in "8K" and a l
 struct VideoInput {
   std::string address;    // for FFmpeg: "file:/films/a.mp4", "rtsp://..."
   std::string protocols;  // that it may use, comma-separated: a play list must not reach elsewhere
-  std::string format;     // by name; empty: found out
-  bool live = false;      // it is no file, and comes as it happens
+  std::string format;     // by name; empty: detected
+  bool live = false;      // not a file: comes as it happens
 };
 
 struct VideoDecoderOptions {
@@ -44,7 +44,7 @@ struct VideoDecoderOptions {
 
 class VideoDecoder {
  public:
-  // Nothing, and `failure` says why, when it cannot be opened or holds no film.
+  // Returns nothing, and `failure` says why, if it cannot be opened or is not a film.
   static std::unique_ptr<VideoDecoder> open(const VideoInput& input,
                                             const VideoDecoderOptions& options,
                                             DecodeFailure& failure);
@@ -52,26 +52,28 @@ class VideoDecoder {
   VideoDecoder(const VideoDecoder&) = delete;
   VideoDecoder& operator=(const VideoDecoder&) = delete;
 
-  // frame: a following frame is there. damage: frames were lost, reading goes on. end: it is over.
+  // What read() met. frame: the next frame is there. damage: frames were lost, reading continues.
+  // end: it is over.
   enum class Event { frame, damage, end };
   Event read();
-  // Of the last damage or end; no reason at a proper end.
+  // Returns the reason of the last damage or end; empty at a proper end.
   const DecodeFailure& failure() const { return failure_; }
 
-  // Of the frame last read. No picture for a kind of pixels that cannot be converted.
+  // Return the frame last read and its time stamp; no picture if its kind of pixels cannot be
+  // converted.
   std::optional<Picture> picture();
   std::optional<std::int64_t> time_stamp() const;
-  // Since the beginning of the film; where the frame has no time stamp, by its number and the
-  // film's rate.
+  // Returns the time since the beginning of the film; without a time stamp, by the frame's number
+  // and the film's rate.
   double seconds(std::int64_t number) const;
 
-  // Goes to a place from which the frame with this time stamp can be decoded, if all is well; what
-  // read() gives next may lie before it or behind. False: not possible.
+  // Goes to a place from which the frame with this time stamp can be decoded, if all is well; the
+  // next frame may be before it or after. Returns false if that is not possible.
   bool seek(std::int64_t time_stamp);
   std::int64_t second() const;  // in units of the time stamps
 
-  // Whether the length of the input is known, as of a file or a film behind HTTP, so that its end
-  // is the film's.
+  // Returns whether the length of the input is known, as of a file or a film over HTTP, so that its
+  // end is the film's.
   bool knows_length() const;
 
  private:
@@ -105,10 +107,10 @@ class VideoDecoder {
   DecodeFailure pending_;       // why the decoder is being drained
   bool input_ended_ = false;    // nothing goes in any more
   bool ended_ = false;          // nor comes out
-  int packets_for_key_ = 0;     // to be dropped at most, waiting for a key frame; 0: none
-  int frames_to_begin_ = 0;     // to be dropped at most as lead-in; 0: the first is out
+  int packets_for_key_ = 0;     // most to drop, waiting for a key frame; 0: none
+  int frames_to_begin_ = 0;     // most to drop as lead-in; 0: the first is out
   std::int64_t begins_at_ = 0;  // time stamp of the key frame that reading began at
-  int frames_for_key_ = 0;      // the same for frames, behind damage
+  int frames_for_key_ = 0;      // most frames to drop after damage, waiting for a key frame
   int packets_unanswered_ = 0;  // since the last frame
   int width_ = 0, height_ = 0;  // of the first frame
 };

@@ -33,11 +33,11 @@ std::uint64_t pixel_sum(const Picture& picture) {
   return sum;
 }
 
-VideoFile::VideoFile(std::string path, const VideoDecoderOptions& options,
+VideoFilm::VideoFilm(std::string path, const VideoDecoderOptions& options,
                      std::unique_ptr<VideoDecoder> decoder)
     : path_(std::move(path)), options_(options), decoder_(std::move(decoder)) {}
 
-std::unique_ptr<VideoFile> VideoFile::open(const std::string& path,
+std::unique_ptr<VideoFilm> VideoFilm::open(const std::string& path,
                                            const VideoDecoderOptions& options,
                                            DecodeFailure& failure) {
   std::error_code error;
@@ -52,10 +52,10 @@ std::unique_ptr<VideoFile> VideoFile::open(const std::string& path,
   }
   auto decoder = VideoDecoder::open(file_input(path), options, failure);
   if (decoder == nullptr) return nullptr;
-  return std::unique_ptr<VideoFile>(new VideoFile(path, options, std::move(decoder)));
+  return std::unique_ptr<VideoFilm>(new VideoFilm(path, options, std::move(decoder)));
 }
 
-VideoFile::Event VideoFile::read() {
+VideoFilm::Event VideoFilm::read() {
   const Event event = decoder_->read();
   if (event != Event::frame) return event;
   ++number_;
@@ -65,13 +65,13 @@ VideoFile::Event VideoFile::read() {
   return event;
 }
 
-FrameMark VideoFile::mark(std::uint64_t sum) const {
+FrameMark VideoFilm::mark(std::uint64_t sum) const {
   return {number_, ordered_ ? time_stamp_ : std::nullopt, sum};
 }
 
-bool VideoFile::go_behind(const FrameMark& mark) {
+bool VideoFilm::continue_after(const FrameMark& mark) {
   if (mark.time_stamp) {
-    // Some formats land behind the frame, or at a key frame from which it cannot be made: then
+    // Some formats land after the frame, or at a key frame from which it cannot be decoded: then
     // further back.
     constexpr std::int64_t kFartherEachTime = 4, kMaxSeconds = 300;
     for (std::int64_t back = 0; back <= kMaxSeconds; back = back * kFartherEachTime + 1) {
@@ -99,7 +99,7 @@ bool VideoFile::go_behind(const FrameMark& mark) {
 }
 
 // Reads up to the frame.
-bool VideoFile::find(const FrameMark& mark) {
+bool VideoFilm::find(const FrameMark& mark) {
   while (true) {
     const Event event = decoder_->read();
     if (event == Event::end) return false;

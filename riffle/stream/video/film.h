@@ -1,9 +1,9 @@
 // One film in a file, frame by frame, from any place in it.
 //
-// A frame's number counts the undamaged frames before it. To go on behind a frame, the key frame
-// before it is sought by the time stamp and decoded forward from there, and the frame found is
-// compared with the one remembered; where a film's time stamps are missing or do not grow, or
-// lead elsewhere, it is read from its beginning instead. Used by one thread.
+// A frame's number counts the undamaged frames before it. To continue after a frame, the key frame
+// before it is found by the time stamp and decoded forward from there, and the frame found is
+// compared with the one remembered; if a film's time stamps are missing or do not grow, or lead
+// elsewhere, it is read from its beginning instead. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ struct FrameMark {
   std::uint64_t sum = 0;                   // of its pixels
 };
 
-// A sum that any changed pixel changes.
+// Returns a sum that any changed pixel changes.
 std::uint64_t pixel_sum(const Picture& picture);
 
-class VideoFile {
+class VideoFilm {
  public:
-  // Nothing, and `failure` says why, when it holds no film.
-  static std::unique_ptr<VideoFile> open(const std::string& path,
+  // Returns nothing, and `failure` says why, if it is not a film.
+  static std::unique_ptr<VideoFilm> open(const std::string& path,
                                          const VideoDecoderOptions& options,
                                          DecodeFailure& failure);
 
@@ -39,18 +39,18 @@ class VideoFile {
   Event read();
   const DecodeFailure& failure() const { return decoder_->failure(); }
 
-  // Of the frame last read, or gone behind.
+  // Return the number, time and picture of the frame last read, or continued after.
   std::int64_t number() const { return number_; }
   double seconds() const { return decoder_->seconds(number_); }
   std::optional<Picture> picture() { return decoder_->picture(); }
-  // `sum` is that of the picture.
+  // Returns a mark of the frame; `sum` is that of its picture.
   FrameMark mark(std::uint64_t sum) const;
 
-  // False when the film has no such frame; then it is at its end.
-  bool go_behind(const FrameMark& mark);
+  // Continues after a frame. Returns false, at the end of the film, if it has no such frame.
+  bool continue_after(const FrameMark& mark);
 
  private:
-  VideoFile(std::string path, const VideoDecoderOptions& options,
+  VideoFilm(std::string path, const VideoDecoderOptions& options,
             std::unique_ptr<VideoDecoder> decoder);
   bool find(const FrameMark& mark);
 

@@ -31,7 +31,7 @@ std::string text_of(const FramePlace& place) {
 
 FramePlace place_from(const std::string& text) {
   const auto parts = split(text, ' ');
-  if (parts.size() != 4) throw Error(cat("'", text, "' is no place in a film"));
+  if (parts.size() != 4) throw Error(cat("'", text, "' is not a place in a film"));
   FramePlace place;
   place.path = decode_percent(parts[0]);
   place.frame.number = parse_integer(parts[1], "the frame in a video position");
@@ -41,7 +41,7 @@ FramePlace place_from(const std::string& text) {
   const auto* end = parts[3].data() + parts[3].size();
   const auto [rest, error] = std::from_chars(parts[3].data(), end, place.frame.sum);
   if (error != std::errc() || rest != end || place.frame.number < 0) {
-    throw Error(cat("'", text, "' is no place in a film"));
+    throw Error(cat("'", text, "' is not a place in a film"));
   }
   return place;
 }
@@ -49,10 +49,10 @@ FramePlace place_from(const std::string& text) {
 // What one film gives.
 class Film {
  public:
-  Film(const VideoFilmsOptions& options, std::string path, std::optional<FrameMark> behind)
-      : options_(options), path_(std::move(path)), behind_(behind), sampler_(options.sampling) {}
+  Film(const VideoFilmsOptions& options, std::string path, std::optional<FrameMark> after)
+      : options_(options), path_(std::move(path)), after_(after), sampler_(options.sampling) {}
 
-  // Nothing at the end, then and ever after.
+  // Returns nothing at the end, and ever after.
   std::optional<VideoEvent> produce() {
     if (ended_) return std::nullopt;
     VideoEvent event;
@@ -60,13 +60,13 @@ class Film {
     if (!film_ && !open(event)) return event;
     while (true) {
       switch (film_->read()) {
-        case VideoFile::Event::frame:
+        case VideoFilm::Event::frame:
           if (sampler_.takes(film_->number(), film_->seconds())) return sample();
           break;
-        case VideoFile::Event::damage:
+        case VideoFilm::Event::damage:
           event.failure = film_->failure();
           return event;
-        case VideoFile::Event::end:
+        case VideoFilm::Event::end:
           event.failure = film_->failure();
           end();
           if (event.failure.reason.empty()) return std::nullopt;
@@ -76,14 +76,14 @@ class Film {
   }
 
  private:
-  // False, and the event says why, when the film has nothing to give.
+  // Returns false, and the event says why, if the film has nothing to give.
   bool open(VideoEvent& event) {
-    film_ = VideoFile::open(path_, options_.decoding, event.failure);
-    if (film_ && behind_) {
-      if (film_->go_behind(*behind_)) {
-        sampler_.go_behind(film_->seconds());
+    film_ = VideoFilm::open(path_, options_.decoding, event.failure);
+    if (film_ && after_) {
+      if (film_->continue_after(*after_)) {
+        sampler_.continue_after(film_->seconds());
       } else {
-        event.failure = {"shorter than before", cat("no frame ", behind_->number, " any more")};
+        event.failure = {"shorter than before", cat("no frame ", after_->number, " any more")};
         film_.reset();
       }
     }
@@ -119,20 +119,19 @@ class Film {
 
   const VideoFilmsOptions& options_;
   const std::string path_;
-  const std::optional<FrameMark> behind_;
+  const std::optional<FrameMark> after_;
   FrameSampler sampler_;
-  std::unique_ptr<VideoFile> film_;
+  std::unique_ptr<VideoFilm> film_;
   bool ended_ = false;
 };
 
 }  // namespace
 
-// A film, read ahead by a thread of its own where there are threads.
+// A film, read ahead by a thread of its own if there are threads.
 class VideoFilms::Reading {
  public:
-  Reading(const VideoFilmsOptions& options, const std::string& path,
-          std::optional<FrameMark> behind)
-      : film_(options, path, behind),
+  Reading(const VideoFilmsOptions& options, const std::string& path, std::optional<FrameMark> after)
+      : film_(options, path, after),
         ahead_(
             options.threads > 0 ? 1 : 0,
             kAheadBytes / static_cast<std::uint64_t>(std::max(1, options.threads)),
@@ -156,7 +155,7 @@ std::optional<VideoEvent> VideoFilms::produce() {
   while (true) {
     while (next_ < films_.size() && reading_.size() < at_once) {
       reading_.push_back(std::make_unique<Reading>(options_, films_[next_++].path,
-                                                   std::exchange(behind_, std::nullopt)));
+                                                   std::exchange(after_, std::nullopt)));
     }
     if (reading_.empty()) return std::nullopt;
     if (auto event = reading_.front()->take()) {
@@ -167,7 +166,7 @@ std::optional<VideoEvent> VideoFilms::produce() {
   }
 }
 
-// With all of them gone, all that is left would be skipped, and a run would take it for the end.
+// If all films are gone, everything left would be skipped, and a run would take it for the end.
 void VideoFilms::require_some_film() const {
   const auto is_there = [](const ListedVideo& film) {
     std::error_code ignored;
@@ -178,18 +177,18 @@ void VideoFilms::require_some_film() const {
 }
 
 void VideoFilms::go_to(const std::string& text, std::uint64_t) {
-  std::optional<FrameMark> behind;
+  std::optional<FrameMark> after;
   std::size_t next = 0;
   if (!text.empty()) {
     const FramePlace place = place_from(text);
     const ListedVideo film{video_rank(place.path, options_.shuffled, options_.seed), place.path};
     const auto found = std::lower_bound(films_.begin(), films_.end(), film);
     next = static_cast<std::size_t>(found - films_.begin());
-    if (found != films_.end() && *found == film) behind = place.frame;
+    if (found != films_.end() && *found == film) after = place.frame;
   }
   reading_.clear();
   next_ = next;
-  behind_ = behind;
+  after_ = after;
 }
 
 std::string VideoFilms::describe() const {

@@ -21,16 +21,16 @@ struct VideoFilmsOptions {
   bool shuffled = false;
   std::uint64_t seed = 0;
   bool labels = true;
-  int threads = 0;  // each decodes a film of its own; 0: none, all is done in produce()
+  int threads = 0;  // each decodes a film of its own; 0: produce() decodes
   VideoSampling sampling;
   VideoDecoderOptions decoding;
 };
 
 // A place is the path of a film (in percent code) and a frame in it: whatever was added or removed
-// in between, reading goes on behind that frame, or with the films that come after.
+// in between, reading continues after that frame, or with the films that come after.
 class VideoFilms : public VideoSource {
  public:
-  // Throws Error when there is no film.
+  // Throws Error if there is no film.
   explicit VideoFilms(const VideoFilmsOptions& options);
   ~VideoFilms() override;
 
@@ -47,7 +47,7 @@ class VideoFilms : public VideoSource {
   const VideoFilmsOptions options_;
   const std::vector<ListedVideo> films_;
   std::size_t next_ = 0;                          // to be begun
-  std::optional<FrameMark> behind_;               // where to go on in it
+  std::optional<FrameMark> after_;                // the frame to continue after in it
   std::deque<std::unique_ptr<Reading>> reading_;  // begun, in order
 };
 

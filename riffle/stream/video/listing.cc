@@ -78,7 +78,7 @@ std::vector<ListedVideo> list_videos(const std::string& pattern, bool shuffled,
       films.insert(path);
     }
   }
-  if (films.empty()) throw Error(cat("video: no film is there by the name or pattern ", pattern));
+  if (films.empty()) throw Error(cat("video: no film found by the name or pattern ", pattern));
   std::vector<ListedVideo> listing;
   for (const auto& path : films) listing.push_back({video_rank(path, shuffled, seed), path});
   std::sort(listing.begin(), listing.end());

@@ -19,12 +19,12 @@ struct ListedVideo {
 
 std::int64_t video_rank(const std::string& path, bool shuffled, std::uint64_t seed);
 
-// A file of that very name; else what the pattern matches (*, ?, [a-z], {a,b}, ~). Of a folder, the
-// films at any depth that have one of the usual endings, but for names that begin with a dot.
-// Throws Error when there is none.
+// Returns the file of exactly that name, or else what the pattern matches (*, ?, [a-z], {a,b}, ~);
+// for a folder, the films at any depth that have one of the usual endings, except for names that
+// begin with a dot. Throws Error if there is none.
 std::vector<ListedVideo> list_videos(const std::string& pattern, bool shuffled, std::uint64_t seed);
 
-// The same for the same text, on every machine; never negative.
+// Returns the same for the same text, on every machine; never negative.
 std::int64_t stable_number(std::string_view text);
 
 }  // namespace riffle

@@ -93,7 +93,7 @@ std::optional<VideoEvent> VideoLive::produce() {
   return std::nullopt;
 }
 
-// False, with the reason in the event, when there is no connection.
+// Returns false, with the reason in the event, if there is no connection.
 bool VideoLive::connect(VideoEvent& event) {
   if (!pause()) return false;
   decoder_ = VideoDecoder::open(input_, decoding_, event.failure);
@@ -112,7 +112,7 @@ void VideoLive::disconnect() {
   pause_ = std::clamp(pause_ * 2, kFirstPause, kLongestPause);
 }
 
-// False when it was interrupted.
+// Returns false if it was interrupted.
 bool VideoLive::pause() {
   std::unique_lock lock(mutex_);
   return !woken_.wait_for(lock, pause_, [&] { return leave_.load(); });
@@ -137,9 +137,9 @@ std::optional<VideoEvent> VideoLive::sample() {
 }
 
 void VideoLive::go_to(const std::string& place, std::uint64_t given) {
-  if (!place.empty()) throw Error(cat("'", place, "' is no place in a live video"));
+  if (!place.empty()) throw Error(cat("'", place, "' is not a place in a live video"));
   given_ = given;
-  // What is being received goes on, as a clip of its own.
+  // What is being received continues, as a clip of its own.
   connected_at_ = given;
   over_ = false;
   leave_ = false;

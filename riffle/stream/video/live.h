@@ -1,9 +1,9 @@
-// A live address: a camera, a broadcast, a film behind HTTP.
+// A live address: a camera, a broadcast, a film over HTTP.
 //
 // A connection that cannot be made, breaks or falls silent is made again, after a pause that
 // doubles from a tenth of a second to ten seconds and starts over with the first frame. Every
-// connection is a clip of its own. Over when the address turns out to be a film of known length
-// that was read to its end; otherwise never.
+// connection is a clip of its own. Ends if the address turns out to be a film of known length that
+// was read to its end; otherwise never.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace riffle {
 
-// Whether this is an address for VideoLive and not a pattern of files.
+// Returns whether this is an address for VideoLive and not a pattern of files.
 bool is_live_address(const std::string& text);
 
 struct VideoLiveOptions {
@@ -30,7 +30,7 @@ struct VideoLiveOptions {
 
 class VideoLive : public VideoSource {
  public:
-  // Throws Error for a camera where FFmpeg's devices are left out of the build.
+  // Throws Error for a camera if FFmpeg's devices are left out of the build.
   explicit VideoLive(const VideoLiveOptions& options);
 
   std::optional<VideoEvent> produce() override;
@@ -54,7 +54,7 @@ class VideoLive : public VideoSource {
   FrameSampler sampler_;
   std::int64_t number_ = -1;  // of the frame, counted from the connection on
   std::uint64_t given_ = 0;
-  std::uint64_t connected_at_ = 0;  // what had been given then
+  std::uint64_t connected_at_ = 0;  // samples given before this connection
   bool over_ = false;
 
   std::chrono::milliseconds pause_{0};  // before the next connection

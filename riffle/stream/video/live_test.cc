@@ -56,7 +56,7 @@ class VideoLiveStream : public VideoFolder {
   std::vector<std::byte> film_;
 };
 
-TEST_F(VideoLiveStream, GoesOnThroughStallsDisconnectionsAndErrors) {
+TEST_F(VideoLiveStream, ContinuesThroughStallsDisconnectionsAndErrors) {
   std::atomic<int> connections = 0;
   server_.route("/live", [&](LoopbackServer::Exchange& exchange) {
     switch (++connections) {
@@ -138,7 +138,7 @@ TEST_F(VideoLiveStream, StopEndsTheWaitAtOnce) {
   }
 }
 
-TEST_F(VideoLiveStream, PositionCountsAndSeekGoesOnFromNow) {
+TEST_F(VideoLiveStream, PositionCountsAndSeekContinuesFromNow) {
   server_.route("/live", [&](LoopbackServer::Exchange& exchange) {
     exchange.write_head(200) && exchange.write(film_);
   });

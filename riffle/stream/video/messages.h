@@ -1,7 +1,7 @@
 // What FFmpeg's libraries have to say about one input, kept for the log instead of printed.
 //
-// FFmpeg prints through one function of the whole process. The first VideoMessages made replaces
-// it: messages of contexts whose `opaque` points to a VideoMessages go there, the rest is dropped.
+// FFmpeg prints through one function of the whole process. The first VideoMessages replaces it:
+// messages of contexts whose `opaque` points to a VideoMessages go there, the rest is dropped.
 // Thread-safe. Must outlive the contexts that point to it.
 #pragma once
 
@@ -18,7 +18,7 @@ class VideoMessages {
   VideoMessages& operator=(const VideoMessages&) = delete;
 
   void add(int level, std::string text);
-  // The gravest message since the last call, the first where several are as grave; empty when there
+  // Returns the gravest message since the last call, the first of several as grave, or "" if there
   // was none.
   std::string take();
 

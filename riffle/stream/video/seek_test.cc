@@ -1,4 +1,4 @@
-// Positions in films: reading goes on behind them as if nothing had happened.
+// Positions in films: reading continues after them as if nothing had happened.
 #include <algorithm>
 #include <filesystem>
 
@@ -55,7 +55,7 @@ TEST_F(VideoSeek, EveryFrameOfEveryContainerCodecAndGroupIsFoundAgain) {
   }
 }
 
-TEST_F(VideoSeek, SeekGoesOnAsIfNothingHadHappened) {
+TEST_F(VideoSeek, SeekContinuesAsIfNothingHadHappened) {
   make("1.mp4", {.frames = 60, .key_every = 25});
   make("2.ts", {.frames = 60});
   make("3.mkv", {.frames = 40, .open_groups = true});
@@ -90,7 +90,7 @@ TEST_F(VideoSeek, SeekGoesOnAsIfNothingHadHappened) {
   }
 }
 
-TEST_F(VideoSeek, AFilmCutShorterThanThePositionIsCountedAndTheNextOneGoesOn) {
+TEST_F(VideoSeek, AFilmCutShorterThanThePositionIsCountedAndTheNextOneFollows) {
   for (const auto* name : {"1.mp4", "1.mkv", "1.h264"}) {
     fs::remove_all(folder_);
     make(name, {.frames = 40});
@@ -148,7 +148,7 @@ TEST_F(VideoSeek, PositionsSurviveFilmsAddedAndRemoved) {
   }
 }
 
-TEST_F(VideoSeek, ATextThatIsNoPositionIsRefusedAndChangesNothing) {
+TEST_F(VideoSeek, ATextThatIsNotAPositionIsRefusedAndChangesNothing) {
   make("a.mp4", {.frames = 6});
   const auto stream = open("a.mp4");
   stream->next();

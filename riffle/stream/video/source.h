@@ -13,36 +13,36 @@ namespace riffle {
 // What a source met: a sample, or an item it could not use.
 struct VideoEvent {
   std::optional<Sample> sample;  // but for its index
-  std::string place;             // behind the sample, for go_to()
+  std::string place;             // after the sample, for go_to()
   std::string item;              // what `failure` is about
   DecodeFailure failure;
 };
 
-// What an event weighs while it waits for the reader, in bytes.
+// Returns the memory an event takes while it waits for the reader, in bytes.
 inline std::uint64_t event_weight(const VideoEvent& event) {
   constexpr std::uint64_t kLeast = std::uint64_t{64} << 10;
   return kLeast + (event.sample ? event.sample->picture.rgb.size() : 0);
 }
 
-// Used by one thread at a time; interrupt() from any.
+// Not thread-safe, except for interrupt().
 class VideoSource {
  public:
   virtual ~VideoSource() = default;
 
-  // What comes next; nothing at the end, then and until go_to() is called.
+  // Returns what comes next, or nothing at the end, until go_to() is called.
   virtual std::optional<VideoEvent> produce() = 0;
 
-  // Makes produce() go on behind the place of an event, "" being the beginning. `given` counts the
-  // samples before it. Throws Error, and changes nothing, for a text that is no place.
+  // Makes produce() continue after the place of an event, "" being the beginning. `given` counts
+  // the samples before it. Throws Error, and changes nothing, if the text is not a place.
   virtual void go_to(const std::string& place, std::uint64_t given) = 0;
 
-  // A live source ends the wait of produce(), which gives nothing until go_to() is called.
+  // Ends the wait of a live source's produce(), which returns nothing until go_to() is called.
   virtual void interrupt() {}
   virtual bool is_live() const { return false; }
 
-  // The first word of a position, so that one of another order is refused.
+  // Returns the first word of a position, so that one of another order is refused.
   virtual std::string kind() const = 0;
-  // "video:/films/*.mp4 (12 films)"
+  // Returns "video:/films/*.mp4 (12 films)".
   virtual std::string describe() const = 0;
 };
 

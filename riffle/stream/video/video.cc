@@ -54,8 +54,8 @@ class VideoStream : public Stream {
   void seek(const std::string& position) override {
     const auto parts = split(position, ' ');
     if (parts.size() < 2 || parts[0] != source_->kind()) {
-      throw Error(
-          cat("'", position, "' is no position in ", source_->describe(), " by ", source_->kind()));
+      throw Error(cat("'", position, "' is not a position in ", source_->describe(), " by ",
+                      source_->kind()));
     }
     const auto given = parse_integer(parts[1], "the count in a video position");
     if (given < 0) throw Error(cat("the count in the video position '", position, "' is negative"));
@@ -116,14 +116,14 @@ VideoSampling read_sampling(Uri& uri) {
 
 std::unique_ptr<VideoSource> open_live(Uri& uri, const VideoSampling& sampling,
                                        VideoDecoderOptions decoding) {
-  constexpr double kTimeout = 10, kLeastTimeout = 0.1, kMostTimeout = 3600;
-  decoding.timeout = uri.get_number("timeout", kTimeout, kLeastTimeout, kMostTimeout);
+  constexpr double kTimeout = 10, kMinTimeout = 0.1, kMaxTimeout = 3600;
+  decoding.timeout = uri.get_number("timeout", kTimeout, kMinTimeout, kMaxTimeout);
   uri.refuse_unknown();
   auto live = std::make_unique<VideoLive>(VideoLiveOptions{uri.path(), sampling, decoding});
-  // A camera that goes away is waited for, but one that never was there is a slip of the pen.
+  // A camera that goes away is waited for, but one that was never there is a typing error.
   std::error_code unknown;
   if (uri.path().starts_with('/') && !std::filesystem::exists(uri.path(), unknown)) {
-    throw Error(cat("video: there is no camera ", uri.path(), "; ls /dev/video* shows those here"));
+    throw Error(cat("video: no camera ", uri.path(), "; ls /dev/video* shows those here"));
   }
   return live;
 }

@@ -43,7 +43,7 @@ class RawStream : public Stream {
     const auto frame = parse_integer(position, cat("a position in ", path_));
     if (frame < 0 || frame > frames_) {
       throw Error(
-          cat("'", position, "' is no position in ", path_, ": it has ", frames_, " frames"));
+          cat("'", position, "' is not a position in ", path_, ": it has ", frames_, " frames"));
     }
     go_to(frame);
   }

@@ -18,7 +18,7 @@ using testing::UnorderedElementsAre;
 
 class Raw : public PictureFolder {
  protected:
-  // A file of so many bytes 0, 1, 2, ..., read as frames of 4 x 2 px, 24 bytes each.
+  // A file of N bytes 0, 1, 2, ..., read as frames of 4 x 2 px, 24 bytes each.
   std::unique_ptr<Stream> open(int bytes) {
     std::string content;
     for (int i = 0; i < bytes; ++i) content += static_cast<char>(i);

@@ -17,9 +17,9 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-using FolderThatGoes = WatchedFolder;
+using VanishingFolder = WatchedFolder;
 
-TEST_F(FolderThatGoes, IsAnErrorAndNoEndAndGoesOnWhenItIsBack) {
+TEST_F(VanishingFolder, IsAnErrorNotAnEndAndContinuesWhenItIsBack) {
   for (int i = 0; i < 6; ++i) put(watched_ / cat(i, ".png"));
   const std::string uri = cat("folder:", encode_percent(watched_.string()), "?threads=0");
   const auto stream = open_stream(uri);
@@ -38,7 +38,7 @@ TEST_F(FolderThatGoes, IsAnErrorAndNoEndAndGoesOnWhenItIsBack) {
   EXPECT_EQ(next(*again), "1.png");
 }
 
-TEST_F(FolderThatGoes, WithOtherPicturesLeftAMissingOneIsSkipped) {
+TEST_F(VanishingFolder, WithOtherPicturesLeftAMissingOneIsSkipped) {
   for (int i = 0; i < 3; ++i) put(watched_ / cat(i, ".png"));
   const auto stream = open_stream(cat("folder:", encode_percent(watched_.string()), "?threads=0"));
   fs::remove(watched_ / "0.png");
@@ -46,7 +46,7 @@ TEST_F(FolderThatGoes, WithOtherPicturesLeftAMissingOneIsSkipped) {
   EXPECT_EQ(stream->skipped().at("unreadable"), 1);
 }
 
-TEST_F(FolderThatGoes, EndsTheWaitForItsPicturesWithAnError) {
+TEST_F(VanishingFolder, EndsTheWaitForItsPicturesWithAnError) {
   for (const bool removed : {false, true}) {
     put(watched_ / "1.png");
     const auto stream = open();
@@ -62,7 +62,7 @@ TEST_F(FolderThatGoes, EndsTheWaitForItsPicturesWithAnError) {
   }
 }
 
-TEST_F(FolderThatGoes, AFolderBelowMayGo) {
+TEST_F(VanishingFolder, AFolderBelowMayGo) {
   put(watched_ / "below/1.png");
   const auto stream = open();
   EXPECT_EQ(next(*stream), "below/1.png");
