@@ -5,17 +5,17 @@
 # build's machine is searched.
 set(rpath_of_build "${riffle_rpath}:${TORCH_INSTALL_PREFIX}/lib")
 install(CODE "set(prefix \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")
-  file(GLOB program \"\${prefix}/${CMAKE_INSTALL_BINDIR}/riffle\" \"\${prefix}/../program/${CMAKE_INSTALL_BINDIR}/riffle\")
-  file(RPATH_CHANGE FILE \"\${program}\" OLD_RPATH [==[${rpath_of_build}]==] NEW_RPATH [==[${riffle_rpath}]==])"
+  file(GLOB installed \"\${prefix}/${CMAKE_INSTALL_BINDIR}/riffle\" \"\${prefix}/../program/${CMAKE_INSTALL_BINDIR}/riffle\")
+  file(RPATH_CHANGE FILE \"\${installed}\" OLD_RPATH [==[${rpath_of_build}]==] NEW_RPATH [==[${riffle_rpath}]==])"
   COMPONENT packaged EXCLUDE_FROM_ALL)
 
 # The program's RPATH serves its libraries too, unless they have one of their own.
 install(CODE "file(GET_RUNTIME_DEPENDENCIES EXECUTABLES \"$<TARGET_FILE:riffle>\"
-    RESOLVED_DEPENDENCIES_VAR libraries DIRECTORIES \"${TORCH_INSTALL_PREFIX}/lib\"
+    RESOLVED_DEPENDENCIES_VAR needed DIRECTORIES \"${TORCH_INSTALL_PREFIX}/lib\"
     PRE_EXCLUDE_REGEXES \"^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|stdc\\\\+\\\\+|gcc_s)\\\\.so.*)\$\"
     POST_EXCLUDE_REGEXES \"^${TORCH_INSTALL_PREFIX}/\")
   set(folder \"\${CMAKE_INSTALL_PREFIX}/${riffle_private}\")
-  foreach(library \${libraries})
+  foreach(library \${needed})
     file(INSTALL \${library} DESTINATION \${folder} FOLLOW_SYMLINK_CHAIN MESSAGE_NEVER)
     file(REAL_PATH \${library} real)
     get_filename_component(name \${real} NAME)
@@ -34,6 +34,7 @@ set(CPACK_THREADS 0)
 set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENT_INCLUDE_TOPLEVEL_DIRECTORY ON)
 set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_BINARY_DIR}/package-config.cmake)
 file(WRITE ${CPACK_PROJECT_CONFIG_FILE} [=[
 set(CPACK_COMPONENTS_ALL program libtorch packaged)

@@ -2,7 +2,7 @@
 // them once more: cropped a little, lighter or darker, saved as a JPEG of lower quality.
 //
 //   share    how much of what comes is such pictures, on average: less than 1
-//   window   they are among the last so many samples of the stream below
+//   window   they are among the last N samples of the stream below
 //   seed     of when which one comes, and of what was done to it
 //
 // They are inserted: every sample of the stream below still comes, in its order. Each has the label
