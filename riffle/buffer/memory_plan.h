@@ -17,8 +17,8 @@ struct Capacity {
   std::uint64_t bytes = 0;
 };
 
-// "65536"; "8GiB", "1.5 GiB", "500MB" (KiB, MiB, GiB, TiB count by 1024, KB, MB, GB, TB by 1000).
-// Throws Error else.
+// Parses "65536", "8GiB", "1.5 GiB" or "500MB" (KiB, MiB, GiB, TiB count by 1024, KB, MB, GB, TB by
+// 1000). Throws Error if the text is something else.
 Capacity parse_capacity(const std::string& text);
 
 struct MemoryPlan {
@@ -36,9 +36,9 @@ struct MemoryPlan {
   std::uint64_t on_host() const { return total() - on_device(); }
 };
 
-// Throws Error when the capacity is no number of samples or bytes, or less than one batch. Without
-// a policy the capacity is one batch, whatever the configuration says. For what `device` is, see
-// ReplayBuffer.
+// Returns what a buffer of this configuration takes. With policy none the capacity is one batch,
+// whatever the configuration says. For `device` see ReplayBuffer. Throws Error if the capacity is
+// not a number of samples or bytes, or is less than one batch.
 MemoryPlan plan_memory(const BufferConfig& config, std::int64_t batch, int picture_size,
                        std::int64_t feature_dim, at::Device device);
 
@@ -47,18 +47,18 @@ struct AvailableMemory {
   std::uint64_t device = 0;
 };
 
-// What can be taken now, by the operating system, the limit of a container and the GPU driver. A
-// figure nobody can tell is the largest possible one.
+// Returns what can be taken now, by the operating system, the limit of a container and the GPU
+// driver. A figure that is not known is the largest possible one.
 AvailableMemory available_memory(at::Device device);
 
-// Where a buffer keeps its pictures: what the configuration says. What `best` comes to: in the
-// GPU's memory when that is where the network is and the buffer takes at most half of what is
-// available there, so that the network has room; else in the host's.
+// Returns where a buffer keeps its pictures: what the configuration says. `best` means the GPU's
+// memory if the network is there and the buffer takes at most half of what is available, so that
+// the network has room; otherwise the host's.
 BufferMemory choose_memory(const BufferConfig& config, std::int64_t batch, int picture_size,
                            std::int64_t feature_dim, at::Device device,
                            const AvailableMemory& available);
 
-// Throws Error with the needed and the available bytes when the plan does not fit.
+// Throws Error, with the bytes needed and available, if the plan does not fit.
 void require_fits(const MemoryPlan& plan, const AvailableMemory& available);
 
 }  // namespace riffle

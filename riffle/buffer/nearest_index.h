@@ -80,29 +80,32 @@ struct Removal {
 
 // What the index did, for benchmarks and metrics.
 struct NearestIndexStats {
-  std::uint64_t scanned = 0;  // changed rows compared with all others, in large products
-  std::uint64_t rescanned =
-      0;                       // rows looked at again because their remembered neighbours were gone
-  std::uint64_t examined = 0;  // candidates looked at while removing
-  double largest_rounding = 0;  // of a float32 product against float64, among remembered neighbours
-  double allowed_rounding =
-      0;  // what the index allows for; beyond it a row is looked at again in float64
+  // Changed rows compared with all others, in large products.
+  std::uint64_t scanned = 0;
+  // Rows scanned again because their remembered neighbours were gone.
+  std::uint64_t rescanned = 0;
+  // Candidates examined while removing.
+  std::uint64_t examined = 0;
+  // Of a float32 product against float64, among remembered neighbours.
+  double largest_rounding = 0;
+  // What the index allows for; a row beyond it is scanned again in float64.
+  double allowed_rounding = 0;
 };
 
 class NearestIndex {
  public:
   using State = std::vector<std::pair<std::string, at::Tensor>>;
 
-  // Memory is taken here. Throws Error when the device is not there or a number makes no sense.
+  // Takes all memory. Throws Error if the device is not there or a number is out of range.
   static std::unique_ptr<NearestIndex> create(const NearestIndexConfig& config);
-  // What create() and all later calls take on the device, at most.
+  // Returns the most that create() and all later calls take on the device.
   static std::uint64_t bytes(const NearestIndexConfig& config);
 
   virtual ~NearestIndex() = default;
 
-  // Rows for these slots, new ones or in place of old ones. `features` is [slots, dim] of any float
-  // type, on any device, of any length other than zero: the index normalises. `ages`: for the tie
-  // rule; smaller is older.
+  // Sets the rows of these slots, new or in place of old ones. `features` is [slots, dim] of any
+  // float type, on any device, of any length other than zero: the index normalises. `ages`: for the
+  // tie rule; smaller is older.
   void set(std::span<const std::int64_t> slots, std::span<const std::uint64_t> ages,
            const at::Tensor& features);
   // As set for slots without a row; the others become normalize(momentum * row + (1 -
@@ -118,7 +121,7 @@ class NearestIndex {
   // Sets the weights, all positive, that slots without a row will have when they get one.
   // Requires that none of the slots has a row.
   void weigh(std::span<const std::int64_t> slots, std::span<const double> weights);
-  // By slot: 1 where nobody has set another.
+  // By slot; 1 unless weigh() set another.
   std::span<const double> weights() const { return weights_; }
   // Halves all weights, though none falls below kLeastWeight. Costs as much as if all rows
   // had changed. Requires an index with weights.
@@ -130,19 +133,19 @@ class NearestIndex {
   // Throws the refusal of an earlier set or blend, if it has not been thrown yet.
   void check();
 
-  // [slots] float32 on the CPU: distance of each row to the nearest other one, 2 where
-  // there is no row or no other; to about 1e-5. Costs a product of all rows with all rows,
-  // in blocks.
+  // Returns the distance of each row to the nearest other one, to about 1e-5: [slots] float32 on
+  // the CPU, 2 where there is no row or no other. Costs a product of all rows with all rows, in
+  // blocks.
   at::Tensor nearest_distances();
   // [slots, dim] in the storage type, on the index's device; rows of absent slots mean
   // nothing.
   virtual at::Tensor rows() const = 0;
 
-  // Exact state, on the CPU: a restored index goes on as this one would, also on another
-  // device.
+  // Returns the exact state, on the CPU: a restored index continues as this one would, also on
+  // another device.
   State save();
-  // Throws Error, and changes nothing, when the state is not of an index of this size,
-  // width and type.
+  // Throws Error, and changes nothing, if the state is not of an index of this size, width and
+  // type.
   void restore(const State& state);
   // What a saved index holds, without making one: its rows, [slots, dim] in the storage type;
   // whether a slot has one, [slots] bool; the weights by slot, empty if it has none. Throws Error

@@ -69,7 +69,7 @@ class NearestIndexCpu : public NearestIndex {
   static constexpr std::int64_t kLeastRowBlock = 32;
   static constexpr std::int64_t kColumnBlock = 1024;
 
-  // How many turns of a loop one thread should take at least, for turns of so many operations: some
+  // How many turns of a loop one thread should take at least, for turns of N operations: some
   // ten microseconds' worth. Waking a thread for less is slow, and on a busy machine very slow.
   static std::int64_t grain(std::int64_t operations) { return 262144 / operations + 1; }
 

@@ -25,7 +25,7 @@ constexpr int kUnweighted = -1;
 // follow at kTaken, each with the row of its pair that stayed.
 enum Word : int {
   kCount,      // rows taken by the last selection
-  kBlocked,    // the row that must be looked at again before the selection can go on, or -1
+  kBlocked,    // the row that must be looked at again before the selection can continue, or -1
   kRefused,    // a slot whose feature was refused and not yet reported, or -1
   kBadRow,     // the first bad row of the write under way; large: none
   kUncertain,  // rows found by freshen() that should be looked at again

@@ -58,22 +58,23 @@ class Policy {
   // The network gave these features for samples that are held in `slots`, all distinct.
   virtual void tracked(std::span<const Slot> /*slots*/, const at::Tensor& /*features*/) {}
 
-  // By slot, how many samples of the stream each one stands for; empty when all count the same.
+  // Returns, by slot, how many samples of the stream each one stands for; empty if all count the
+  // same.
   virtual std::span<const double> weights() const { return {}; }
 
-  // The n samples that leave, in the order in which they leave; the policy forgets them. n is at
-  // most the number held.
+  // Returns the n samples that leave, in the order in which they leave, and forgets them. Requires
+  // that at least n are held.
   virtual std::vector<Slot> evict(std::int64_t n) = 0;
 
-  // `nearest`: also the distances, which may cost as much as many evictions.
+  // `nearest`: with the distances, which may cost as much as many evictions.
   virtual PolicyStats stats(bool nearest) const = 0;
 
-  // Everything a restored policy needs to decide the same.
+  // Returns everything that a restored policy needs to decide the same.
   virtual NamedTensors save() const = 0;
   virtual void restore(const NamedTensors& state) = 0;
 };
 
-// What a policy is made of.
+// What a policy is constructed from.
 struct PolicySetting {
   const BufferConfig& config;
   std::int64_t slots = 0;  // numbered from 0

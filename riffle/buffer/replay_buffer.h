@@ -60,13 +60,13 @@ class ReplayBuffer {
                std::int64_t feature_dim, std::uint64_t seed, at::Device device = at::kCPU);
   ~ReplayBuffer();
 
-  // Takes a batch from the stream; whoever is too many leaves by the policy. Pictures must be
-  // picture_size squared. `features` ([batch, dim], unit length) may be undefined. A call that
-  // throws changed nothing that can be seen.
+  // Inserts a batch from the stream; the policy says who leaves if that is more than the capacity.
+  // Requires pictures of picture_size squared. `features` ([batch, dim], unit length) may be
+  // undefined. A call that throws changes nothing that can be seen.
   void insert(std::span<const Sample> batch, const at::Tensor& features = {});
   // The same with the samples' pictures as one tensor ([batch, picture_size, picture_size, 3]
-  // uint8; best in the memory that picture_device() names), and features made of the pictures where
-  // they are kept.
+  // uint8; best in the memory that picture_device() names), and with features computed from the
+  // pictures where they are kept.
   using FeaturesOf = std::function<at::Tensor(const Pictures&)>;
   void insert(std::span<const Sample> batch, const at::Tensor& pictures,
               const FeaturesOf& features_of);
@@ -76,23 +76,25 @@ class ReplayBuffer {
   // and O(slots) after an insert.
   Draw sample(std::int64_t n, Random& random);
 
-  // The features that the network gave for a draw. Samples that left the buffer since are passed
-  // over.
+  // Hands the features that the network gave for a draw to the policy. Samples that left the buffer
+  // since are skipped.
   void track(const Draw& draw, const at::Tensor& features);
 
-  // With raw storage this copies nothing: the tensor is the store's own and changes with the next
-  // insert.
+  // Returns pictures. With raw storage this copies nothing: the tensor is the store's own and
+  // changes with the next insert.
   Pictures pictures(std::span<const Slot> slots) const;
 
   std::int64_t size() const;
   std::int64_t capacity() const;
   bool full() const { return size() == capacity(); }
-  std::int64_t batch() const;  // most samples in one insert
+  // The most samples in one insert.
+  std::int64_t batch() const;
   at::Device picture_device() const;
-  std::int64_t slots() const;  // numbered from 0: capacity and one batch
+  // Slots are numbered from 0; there are capacity() + batch().
+  std::int64_t slots() const;
   bool holds(Slot slot) const;
 
-  // The slots that hold a sample now, in no particular order.
+  // Returns the slots that hold a sample now, in no particular order.
   const std::vector<Slot>& live() const;
   const SlotInfo& info(Slot slot) const;
 
@@ -101,19 +103,20 @@ class ReplayBuffer {
   BufferStats stats(bool nearest = false) const;
   std::map<std::string, std::int64_t> label_counts() const;
 
-  // Exact state, copied: a restored buffer goes on as this one would. It is in two parts, because
+  // Exact state, copied: a restored buffer continues as this one would. It is in two parts, because
   // pictures are large and never change in their slot: save() and restore() are for all but the
   // pictures, on the CPU; stored() and put_stored() for those of some slots, on any device (stored:
   // on picture_device()). After restore() the pictures of all live slots must be put. Both throw
-  // Error when the state is damaged or belongs to another configuration; the buffer must not be
-  // used after that.
+  // Error if the state is damaged or belongs to another configuration; the buffer must not be used
+  // after that.
   NamedTensors save() const;
   void restore(const NamedTensors& state);
-  std::int64_t stored_bytes() const;  // of one picture
+  // Of one picture.
+  std::int64_t stored_bytes() const;
   at::Tensor stored(std::span<const Slot> slots) const;
   void put_stored(std::span<const Slot> slots, const at::Tensor& stored);
 
-  // The live slots that got another sample since the last call, or since the beginning.
+  // Returns the live slots that got another sample since the last call, or since the beginning.
   std::vector<Slot> take_changed();
 
  private:

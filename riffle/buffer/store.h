@@ -23,8 +23,7 @@ struct Pictures {
   std::vector<std::int64_t> indices;
 };
 
-// Pictures as rows of the widest numbers that they are made of: to copy them takes fewer, larger
-// steps.
+// Returns the same bytes as rows of wider numbers, which are copied in fewer steps.
 at::Tensor wide_rows(const at::Tensor& pictures);
 
 class Store {
@@ -35,11 +34,12 @@ class Store {
   virtual void put(std::span<const std::int64_t> slots, const at::Tensor& pictures) = 0;
 
   virtual Pictures get(std::span<const std::int64_t> slots) const = 0;
-  virtual at::Device device() const = 0;  // in whose memory pictures are kept
+  // In whose memory pictures are kept.
+  virtual at::Device device() const = 0;
 
   // Pictures as they are kept, for files: [slots, stored_bytes] uint8, a copy in the memory they
-  // lie in. What read() gave, write() takes back, into any slots and from any memory; it throws
-  // Error for what is damaged or of another size.
+  // lie in. write() takes back what read() returned, into any slots and from any memory. Throws
+  // Error if it is damaged or of another size.
   virtual std::int64_t stored_bytes() const = 0;
   virtual at::Tensor read(std::span<const std::int64_t> slots) const = 0;
   virtual void write(std::span<const std::int64_t> slots, const at::Tensor& stored) = 0;
