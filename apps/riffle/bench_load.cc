@@ -32,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kWidth = 500, kHeight = 375, kPictures = 24, kJpegQuality = 90;
+constexpr int kJpegWidth = 500, kJpegHeight = 375, kPictures = 24, kJpegQuality = 90;
 constexpr int kSyntheticSize = 32;
 
 struct LoadOptions : BenchTurns {
@@ -159,7 +159,7 @@ void run(const LoadOptions& options) {
   std::size_t bytes = 0;
   for (int i = 0; i < kPictures; ++i) {
     const auto seed = static_cast<std::uint64_t>(i);
-    files.push_back(encode_jpeg(photograph_like(kWidth, kHeight, seed), kJpegQuality));
+    files.push_back(encode_jpeg(photograph_like(kJpegWidth, kJpegHeight, seed), kJpegQuality));
     write_atomically(folder.path() / cat(i, ".jpg"), files.back());
     bytes += files.back().size();
   }
@@ -199,7 +199,7 @@ void add_bench_load(CLI::App& bench) {
       "load", "500 x 375 JPEGs to small pictures on one core (decode, resize), beside Pillow");
   const auto options = std::make_shared<LoadOptions>();
   command->add_option("--size", options->size, "Short side of the result, in pixels")
-      ->check(CLI::Range(1, kHeight))
+      ->check(CLI::Range(1, kJpegHeight))
       ->capture_default_str();
   options->add_to(*command);
   command->footer("Example:\n  riffle bench load --rounds 9");
