@@ -26,10 +26,11 @@ void BufferConfig::describe(Fields& fields) {
       "it trains there and half of what it has left is enough, else host");
   fields.add("buffer.jpeg_quality", jpeg_quality,
              "highest JPEG quality, 1 to 100; lowered for a picture that would take too much");
-  fields.add(
-      "buffer.features", features, {{"draw", FeatureTime::draw}, {"arrival", FeatureTime::arrival}},
-      "minred: when a sample gets its first feature; draw, as in the paper: when it is first "
-      "drawn; arrival: at once, so that what is redundant leaves before it is trained on");
+  fields.add("buffer.features", features,
+             {{"draw", FeatureTime::draw}, {"arrival", FeatureTime::arrival}},
+             "merge, minred: when a sample gets its first feature; draw, as in the paper: when it "
+             "is first drawn; arrival: at once, so that what is redundant leaves before it is "
+             "trained on");
   fields.add("buffer.merge_exponent", merge_exponent,
              "merge: exponent of the weights in what a pair costs: 0, 0.25, 0.5, 0.75 or 1");
   fields.add("buffer.half_life", half_life,
@@ -43,16 +44,17 @@ void BufferConfig::describe(Fields& fields) {
   fields.add("buffer.draw_exponent", draw_exponent,
              "draw=weight: exponent of the weights, 0 to 1; 1 brings back the stream's own shares");
   fields.add("buffer.tie", tie, {{"older", TieRule::older}, {"newer", TieRule::newer}},
-             "minred: who of the two most similar samples leaves");
+             "minred: who of the two most similar samples leaves; merge with stays=heavier: of "
+             "equal weights");
   fields.add("buffer.momentum", momentum,
-             "minred: share of the old feature when a sample is drawn again, in [0, 1)");
+             "merge, minred: share of the old feature when a sample is drawn again, in [0, 1)");
   fields.add("buffer.draw_limit", draw_limit,
-             "minred: a sample drawn more often than this leaves first; 0: no limit");
+             "merge, minred: a sample drawn more often than this leaves first; 0: no limit");
   fields.add("buffer.feature_type", feature_type,
              {{"float32", FeatureType::float32},
               {"float16", FeatureType::float16},
               {"bfloat16", FeatureType::bfloat16}},
-             "minred: how features are kept");
+             "merge, minred: how features are kept");
 }
 
 void BufferConfig::validate() const {
