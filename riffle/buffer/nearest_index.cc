@@ -9,9 +9,11 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/buffer/nearest_index_cpu.h"
-#include "riffle/buffer/nearest_index_cuda.h"
 #include "riffle/buffer/nearest_index_limits.h"
 #include "riffle/tensors/named_tensors.h"
+#if RIFFLE_CUDA
+#include "riffle/buffer/nearest_index_gpu.h"
+#endif
 
 namespace riffle {
 namespace {
@@ -66,11 +68,19 @@ std::vector<double> find_weights(const NamedTensors& state, std::int64_t slots) 
   return {weights, weights + slots};
 }
 
+#if !RIFFLE_CUDA
+[[noreturn]] void refuse_gpu() {
+  throw Error("this riffle was built without CUDA; use device cpu");
+}
+std::unique_ptr<NearestIndex> make_nearest_index_gpu(const NearestIndexConfig&) { refuse_gpu(); }
+std::uint64_t nearest_index_gpu_bytes(const NearestIndexConfig&) { refuse_gpu(); }
+#endif
+
 }  // namespace
 
 std::unique_ptr<NearestIndex> NearestIndex::create(const NearestIndexConfig& config) {
   check_config(config);
-  if (config.device.is_cuda()) return make_nearest_index_cuda(config);
+  if (config.device.is_cuda()) return make_nearest_index_gpu(config);
   if (config.device.is_cpu()) return std::make_unique<NearestIndexCpu>(config);
   throw Error(cat("device ", config.device.str(), " for the nearest-neighbour index; cpu or cuda"));
 }
@@ -81,7 +91,7 @@ std::uint64_t NearestIndex::bytes(const NearestIndexConfig& config) {
   // changed_, ages_, weights_, seen_, pending_, is_pending_
   const std::uint64_t mirrors = config.slots * (5 * 8 + 1);
   return lists + mirrors +
-         (config.device.is_cuda() ? nearest_index_cuda_bytes(config)
+         (config.device.is_cuda() ? nearest_index_gpu_bytes(config)
                                   : NearestIndexCpu::own_bytes(config));
 }
 

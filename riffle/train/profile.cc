@@ -28,7 +28,7 @@ constexpr Rule kRules[] = {
     {"riffle::views", "views"},
     {"riffle::stream", "stream"},
     {"riffle::minred", "buffer"},
-    {"nearest::", "buffer"},
+    {"nearest_index_cuda::", "buffer"},
     {"batch_norm", "batch norm"},
     {"BatchNorm", "batch norm"},
     {"sgd", "optimiser"},

@@ -5,12 +5,12 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "riffle/buffer/nearest_index_kernels.h"
+#include "riffle/buffer/nearest_index_cuda.h"
+#include "riffle/tensors/kernels_cuda.h"
 
-namespace riffle::nearest {
+namespace riffle::nearest_index_cuda {
 
 constexpr unsigned kAll = 0xFFFFFFFFu;
-constexpr int kWarp = 32;
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
 constexpr double kKeysPerUnit = 1073741824.0;
@@ -137,4 +137,4 @@ constexpr int blocks_for(long long turns, int per_block) {
   return static_cast<int>((turns + per_block - 1) / per_block);
 }
 
-}  // namespace riffle::nearest
+}  // namespace riffle::nearest_index_cuda

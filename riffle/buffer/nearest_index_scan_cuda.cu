@@ -2,9 +2,9 @@
 // those.
 #include <cmath>
 
-#include "riffle/buffer/nearest_index_device.cuh"
+#include "riffle/buffer/nearest_index.cuh"
 
-namespace riffle::nearest {
+namespace riffle::nearest_index_cuda {
 namespace {
 
 constexpr int kRowsPerBlock = kWarps;  // a warp picks the largest of one row
@@ -313,4 +313,4 @@ cudaError_t refine_rows(const View& view, const int* changed_rows, int rows, con
   });
 }
 
-}  // namespace riffle::nearest
+}  // namespace riffle::nearest_index_cuda

@@ -1,9 +1,9 @@
 // Rows come, move and go.
 #include <cmath>
 
-#include "riffle/buffer/nearest_index_device.cuh"
+#include "riffle/buffer/nearest_index.cuh"
 
-namespace riffle::nearest {
+namespace riffle::nearest_index_cuda {
 namespace {
 
 // As in nearest_index_cpu.cc.
@@ -185,4 +185,4 @@ cudaError_t show_rows(const View& view, const int* slots, int count, cudaStream_
   return cudaGetLastError();
 }
 
-}  // namespace riffle::nearest
+}  // namespace riffle::nearest_index_cuda

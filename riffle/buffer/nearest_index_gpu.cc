@@ -1,8 +1,4 @@
-#include "riffle/buffer/nearest_index_cuda.h"
-
-#include "riffle/base/error.h"
-
-#if RIFFLE_CUDA
+#include "riffle/buffer/nearest_index_gpu.h"
 
 #include <algorithm>
 #include <bit>
@@ -14,15 +10,16 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/buffer/merge_cost.h"
 #include "riffle/buffer/nearest_distance.h"
-#include "riffle/buffer/nearest_index_kernels.h"
+#include "riffle/buffer/nearest_index_cuda.h"
 
 namespace riffle {
 namespace {
 
-namespace gpu = nearest;
+namespace gpu = nearest_index_cuda;
 
 constexpr std::int64_t kRowBlock = 2048;
 constexpr std::int64_t kColumnBlock = 4 * gpu::kPart;
@@ -68,9 +65,9 @@ T* data(const at::Tensor& tensor) {
   return static_cast<T*>(tensor.data_ptr());
 }
 
-class NearestIndexCuda : public NearestIndex {
+class NearestIndexGpu : public NearestIndex {
  public:
-  explicit NearestIndexCuda(const NearestIndexConfig& config)
+  explicit NearestIndexGpu(const NearestIndexConfig& config)
       : NearestIndex(config), rounding_(allowed_rounding(config)) {
     const c10::cuda::CUDAGuard guard(config.device);
     const std::int64_t slots = config.slots;
@@ -348,17 +345,17 @@ class NearestIndexCuda : public NearestIndex {
 
 }  // namespace
 
-std::unique_ptr<NearestIndex> make_nearest_index_cuda(const NearestIndexConfig& config) {
+std::unique_ptr<NearestIndex> make_nearest_index_gpu(const NearestIndexConfig& config) {
   if (c10::cuda::device_count() == 0) {
     throw Error(
         cat("device ", config.device.str(), " for the nearest-neighbour index: no GPU here"));
   }
   NearestIndexConfig made = config;
   if (!made.device.has_index()) made.device = at::Device(at::kCUDA, c10::cuda::current_device());
-  return std::make_unique<NearestIndexCuda>(made);
+  return std::make_unique<NearestIndexGpu>(made);
 }
 
-std::uint64_t nearest_index_cuda_bytes(const NearestIndexConfig& config) {
+std::uint64_t nearest_index_gpu_bytes(const NearestIndexConfig& config) {
   const std::uint64_t element = config.type == FeatureType::float32 ? 4 : 2;
   const std::uint64_t padded = round_up(config.slots, gpu::kPart);
   const std::uint64_t stride = round_up(config.dim, 8);
@@ -372,19 +369,3 @@ std::uint64_t nearest_index_cuda_bytes(const NearestIndexConfig& config) {
 }
 
 }  // namespace riffle
-
-#else
-
-namespace riffle {
-
-std::unique_ptr<NearestIndex> make_nearest_index_cuda(const NearestIndexConfig&) {
-  throw Error("this riffle was built without CUDA; use device cpu");
-}
-
-std::uint64_t nearest_index_cuda_bytes(const NearestIndexConfig&) {
-  throw Error("this riffle was built without CUDA; use device cpu");
-}
-
-}  // namespace riffle
-
-#endif

@@ -3,9 +3,9 @@
 // when they may be next.
 #include <cmath>
 
-#include "riffle/buffer/nearest_index_device.cuh"
+#include "riffle/buffer/nearest_index.cuh"
 
-namespace riffle::nearest {
+namespace riffle::nearest_index_cuda {
 namespace {
 
 constexpr int kTogether = 4;  // rows looked at again while another passes by once
@@ -395,4 +395,4 @@ cudaError_t select_rows(const View& view, int count, int blocked, cudaStream_t s
   return cudaGetLastError();
 }
 
-}  // namespace riffle::nearest
+}  // namespace riffle::nearest_index_cuda
