@@ -87,11 +87,17 @@ void require_arrivals(const BufferState& state) {
 }
 
 void require_policy(const BufferState& state) {
-  auto held = state.saved_policy().slots;
+  const SavedPolicy saved = state.saved_policy();
+  auto held = saved.slots;
   auto live = state.live;
   std::ranges::sort(held);
   std::ranges::sort(live);
   if (held != live) throw Error("saved state: the policy holds other slots than the buffer");
+  if (!saved.has_feature.defined()) return;
+  const auto* has = saved.has_feature.const_data_ptr<bool>();
+  for (const Slot slot : state.free) {
+    if (has[slot]) throw Error(cat("saved state: slot ", slot, " has a feature but no sample"));
+  }
 }
 
 }  // namespace

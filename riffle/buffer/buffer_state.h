@@ -52,7 +52,8 @@ struct BufferState {
 
   // Returns the state that tensors() gave. Throws Error, naming the tensor or the slot, if one is
   // missing or of another type or length, if a slot is out of range or listed twice, if there are
-  // more samples than the capacity, or if the policy holds other slots than the buffer.
+  // more samples than the capacity, if the policy holds other slots than the buffer, or if a slot
+  // without a sample has a feature.
   static BufferState read(const NamedTensors& tensors);
 
   // What the policy knows of the samples held.

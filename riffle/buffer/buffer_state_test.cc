@@ -91,19 +91,33 @@ TEST(BufferState, RefusesAPolicyThatHoldsOtherSlots) {
   expect_refused([](BufferState& state) { state.shape.policy = -1; }, "policy -1 is unknown");
 }
 
+// Makes it a MinRed buffer with this many rows of features; `changed` is not 0 where there is one.
+void add_features(BufferState& state, std::int64_t rows, const std::vector<std::int64_t>& changed) {
+  state.shape.policy = number_of_policy("minred");
+  state.policy = {{"slots", integers_tensor(std::vector<Slot>{0, 2, 5})},
+                  {"index.rows", at::ones({rows, 3})},
+                  {"index.changed", integers_tensor(changed)}};
+}
+
+TEST(BufferState, RefusesFeaturesOfSlotsWithoutASample) {
+  for (std::int64_t slot : {1, 3, 4}) {
+    std::vector<std::int64_t> changed = {3, 0, 1, 0, 0, 2};
+    changed[static_cast<std::size_t>(slot)] = 4;
+    expect_refused([&](BufferState& state) { add_features(state, 6, changed); },
+                   cat("slot ", slot, " has a feature but no sample"));
+  }
+}
+
 TEST(BufferState, RefusesFeaturesAndWeightsOfAnotherNumberOfSlots) {
-  const auto with_rows = [](std::int64_t rows, std::int64_t times) {
-    return [=](BufferState& state) {
-      state.shape.policy = number_of_policy("minred");
-      state.policy = {{"slots", integers_tensor(std::vector<Slot>{0, 2, 5})},
-                      {"index.rows", at::ones({rows, 3})},
-                      {"index.changed", at::ones({times}, at::kLong)}};
-    };
-  };
-  expect_refused(with_rows(5, 6), "rows [5, 3]");
-  expect_refused(with_rows(6, 5), "'changed' has 5 values");
+  const std::vector<std::int64_t> changed = {3, 0, 1, 0, 0, 0};
+  expect_refused([&](BufferState& state) { add_features(state, 5, changed); }, "rows [5, 3]");
+  expect_refused(
+      [](BufferState& state) {
+        add_features(state, 6, {3, 0, 1, 0, 0});
+      },
+      "'changed' has 5 values");
   BufferState state = small_state();
-  with_rows(6, 6)(state);
+  add_features(state, 6, changed);
   EXPECT_EQ(BufferState::read(state.tensors()).saved_policy().features.size(0), 6);
   EXPECT_TRUE(state.saved_policy().weights.empty());
 

@@ -7,11 +7,6 @@
 #include "riffle/buffer/minred.h"
 
 namespace riffle {
-namespace {
-
-constexpr const char* kHalvings = "halvings";
-
-}  // namespace
 
 NearestIndexConfig Merge::index_config(const PolicySetting& setting) {
   NearestIndexConfig index = MinRed::index_config(setting);
@@ -24,30 +19,23 @@ Merge::Merge(const PolicySetting& setting)
     : PairPolicy(setting.config, index_config(setting), "merged"),
       half_life_(static_cast<double>(setting.config.half_life)) {}
 
+double Merge::half_lives(std::uint64_t arrival) const {
+  return half_life_ > 0 ? static_cast<double>(arrival) / half_life_ : 0.0;
+}
+
 void Merge::inserted(std::span<const Slot> slots, const at::Tensor& features) {
-  const auto half_lives = [this](std::uint64_t arrival) {
-    return half_life_ > 0 ? static_cast<double>(arrival) / half_life_ : 0.0;
-  };
+  const double halved = std::floor(half_lives(arrivals()));
+  const double due = std::floor(half_lives(arrivals() + slots.size())) - halved;
+  // Halving reports what a GPU refused before: better now, while nothing has changed.
+  if (due > 0) index().check();
   std::vector<double> weights;
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    weights.push_back(std::exp2(half_lives(arrivals() + i) - static_cast<double>(halvings_)));
+    weights.push_back(std::exp2(half_lives(arrivals() + i) - halved));
   }
   index().weigh(slots, weights);
-  PairPolicy::inserted(slots, features);
-  for (const double passed = half_lives(arrivals()); halvings_ + 1 <= passed; ++halvings_) {
-    index().halve_weights();
-  }
-}
-
-NamedTensors Merge::save() const {
-  NamedTensors state = PairPolicy::save();
-  state.emplace_back(kHalvings, integers_tensor(std::vector<std::int64_t>{halvings_}));
-  return state;
-}
-
-void Merge::restore(const NamedTensors& state) {
-  PairPolicy::restore(state);
-  halvings_ = find_integers(state, kHalvings, 1).front();
+  set_features(slots, features);
+  for (double done = 0; done < due; ++done) index().halve_weights();
+  record_arrivals(slots);
 }
 
 }  // namespace riffle

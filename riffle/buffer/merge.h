@@ -29,12 +29,12 @@ class Merge : public PairPolicy {
 
   void inserted(std::span<const Slot> slots, const at::Tensor& features) override;
   std::span<const double> weights() const override { return index().weights(); }
-  NamedTensors save() const override;
-  void restore(const NamedTensors& state) override;
 
  private:
-  double half_life_;           // in samples; 0: none
-  std::int64_t halvings_ = 0;  // of all weights, so far
+  // Returns the half-lives that passed before this arrival; 0 without a half-life.
+  double half_lives(std::uint64_t arrival) const;
+
+  double half_life_;  // in samples; 0: none
 };
 
 }  // namespace riffle

@@ -155,6 +155,37 @@ TEST(Merge, ARestoredPolicyDecidesTheSame) {
   }
 }
 
+// On a GPU too, where most refusals come later: halving waits for them.
+TEST(Merge, ARefusedBatchChangesNothingThoughAHalvingIsDue) {
+  for (const at::Device device : {at::Device(at::kCPU), at::Device(at::kCUDA)}) {
+    if (device.is_cuda() && !at::hasCUDA()) continue;
+    BufferConfig config = merge_config();
+    config.half_life = 4;
+    Merge policy({config, 16, /*feature_dim=*/2, /*seed=*/0, device});
+    policy.inserted(Slots{0, 1, 2}, angles({0, 60, 120}));
+    EXPECT_THROW(policy.inserted(Slots{3, 4}, angles({200, std::nan("")})), Error);
+    EXPECT_EQ(policy.stats(false).with_feature, 3);
+    EXPECT_EQ(find_integers(policy.save(), "slots"), (Slots{0, 1, 2}));
+    const double before = policy.weights()[0];
+    policy.inserted(Slots{3, 4}, angles({200, 250}));
+    EXPECT_EQ(policy.weights()[0], before / 2);
+    EXPECT_EQ(policy.stats(false).with_feature, 5);
+  }
+}
+
+TEST(Merge, StatesThatCountTheirHalvingsAreReadToo) {
+  BufferConfig config = merge_config();
+  config.half_life = 2;
+  auto policy = make_merge(config);
+  policy.inserted(Slots{0, 1, 2}, angles({0, 60, 120}));
+  auto state = policy.save();
+  state.emplace_back("halvings", integers_tensor(std::vector<std::int64_t>{1}));
+  auto restored = make_merge(config);
+  restored.restore(state);
+  for (Merge* each : {&policy, &restored}) each->inserted(Slots{3, 4}, angles({200, 250}));
+  EXPECT_TRUE(std::ranges::equal(policy.weights(), restored.weights()));
+}
+
 TEST(Merge, RefusesDamagedWeights) {
   auto policy = make_merge();
   policy.inserted(Slots{0, 1}, angles({0, 60}));

@@ -37,11 +37,18 @@ std::vector<std::uint64_t> PairPolicy::arrivals_of(std::span<const Slot> slots) 
 }
 
 void PairPolicy::inserted(std::span<const Slot> slots, const at::Tensor& features) {
-  if (features.defined()) {
-    std::vector<std::uint64_t> ages;
-    for (std::size_t i = 0; i < slots.size(); ++i) ages.push_back(arrivals_ + i);
-    index_->set(slots, ages, with_direction(features));
-  }
+  set_features(slots, features);
+  record_arrivals(slots);
+}
+
+void PairPolicy::set_features(std::span<const Slot> slots, const at::Tensor& features) {
+  if (!features.defined()) return;
+  std::vector<std::uint64_t> ages;
+  for (std::size_t i = 0; i < slots.size(); ++i) ages.push_back(arrivals_ + i);
+  index_->set(slots, ages, with_direction(features));
+}
+
+void PairPolicy::record_arrivals(std::span<const Slot> slots) {
   for (const Slot slot : slots) {
     record(slot) = {arrivals_, 0};
     held_.emplace_hint(held_.end(), arrivals_++, slot);

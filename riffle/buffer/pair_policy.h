@@ -35,6 +35,10 @@ class PairPolicy : public Policy {
 
   NearestIndex& index() { return *index_; }
   const NearestIndex& index() const { return *index_; }
+  // The two halves of inserted(): a batch that is refused, is refused by the first.
+  void set_features(std::span<const Slot> slots, const at::Tensor& features);
+  void record_arrivals(std::span<const Slot> slots);
+
   // How many samples have arrived so far: the number of the next one.
   std::uint64_t arrivals() const { return arrivals_; }
 
