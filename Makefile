@@ -1,9 +1,9 @@
-# make demo        set up, build, and see the paper's claim in about four minutes
+# make demo        set up, build, and see the paper's claim in about five minutes
 # make test        set up, build, and run all tests
 # make test-long   kill runs at 200 instants, soak the live clock: about half an hour
 # make install     the program, libraries and headers to PREFIX; BUNDLE=1: with LibTorch
 # make package     a .deb and a .tar.gz in build/packages, with LibTorch for CPUs
-.PHONY: demo test test-long build setup bench format check-format test-sanitize install package clean
+.PHONY: demo test test-long build build-tests setup setup-peers bench format check-format test-sanitize install package clean
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 SOURCES = $(shell git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.cu' '*.cuh')
@@ -21,15 +21,17 @@ build: setup
 	@test -f build/build.ninja || cmake --preset release
 	cmake --build build --target riffle -j $(JOBS)
 
-.PHONY: build-tests
-build-tests: setup
+build-tests: setup-peers
 	@test -f build/build.ninja || cmake --preset release
 	cmake --build build -j $(JOBS)
 
 setup:
 	@scripts/setup
 
-bench: build
+setup-peers:
+	@scripts/setup --peers
+
+bench: setup-peers build
 	build/riffle bench load
 	build/riffle bench step
 	build/riffle bench pipeline --size 32 --stem small --capacity 1024 --batch 64 --rounds 3
@@ -41,7 +43,7 @@ format: setup
 check-format: setup
 	@clang-format --dry-run --Werror $(SOURCES)
 
-test-sanitize: setup
+test-sanitize: setup-peers
 	@test -f build-sanitize/build.ninja || cmake --preset sanitize
 	cmake --build --preset sanitize -j $(JOBS)
 	ctest --preset sanitize -j $(JOBS)

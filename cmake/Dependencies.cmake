@@ -7,7 +7,7 @@ find_package(spdlog REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
-# xxHash is used as a header alone.
+# Only the header of xxHash is used.
 find_path(XXHASH_INCLUDE_DIR xxhash.h DOC "The folder of xxhash.h")
 if(NOT XXHASH_INCLUDE_DIR)
   message(FATAL_ERROR "xxhash.h was not found: install libxxhash-dev (scripts/setup does), or say where it is with "
@@ -15,10 +15,10 @@ if(NOT XXHASH_INCLUDE_DIR)
 endif()
 add_library(riffle_xxhash INTERFACE)
 target_include_directories(riffle_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
-# LibTorch's CMake files would put their own choice in its place.
+# LibTorch's CMake files overwrite it.
 set(riffle_cuda_architectures ${CMAKE_CUDA_ARCHITECTURES})
 find_package(Torch 2.4 REQUIRED)
-# Without one of these, its source is left out of the build, and an address that needs it says what to install.
+# If one of these is missing, the source that needs it is not built, and opening such a source says what to install.
 find_package(LibArchive)
 find_package(CURL)
 find_package(PkgConfig)
@@ -26,9 +26,10 @@ if(PkgConfig_FOUND)
   pkg_check_modules(FFMPEG IMPORTED_TARGET libavformat libavcodec libavutil libswscale)
   pkg_check_modules(AVDEVICE IMPORTED_TARGET libavdevice)
 endif()
-set(RIFFLE_STREAM_LIBRARIES)   # what the stream room links,
-set(RIFFLE_STREAM_WITHOUT)     # the folders and files it leaves out,
-set(RIFFLE_STREAM_DEFINITIONS) # and what its code is told
+# What the stream room links, the folders and files it leaves out, and its macros.
+set(RIFFLE_STREAM_LIBRARIES)
+set(RIFFLE_STREAM_WITHOUT)
+set(RIFFLE_STREAM_DEFINITIONS)
 function(riffle_stream_library FOUND DEFINITION TARGETS FILES)
   if(FOUND)
     set(RIFFLE_STREAM_LIBRARIES ${RIFFLE_STREAM_LIBRARIES} ${TARGETS} PARENT_SCOPE)
@@ -45,7 +46,7 @@ if(RIFFLE_TESTS)
   find_package(GTest REQUIRED)
 endif()
 
-# LibTorch's headers are not ours: no warnings from them.
+# System headers, so that LibTorch's cause no warnings.
 add_library(riffle_torch INTERFACE)
 target_link_libraries(riffle_torch INTERFACE ${TORCH_LIBRARIES})
 foreach(folder ${TORCH_INCLUDE_DIRS})
@@ -65,7 +66,7 @@ if(RIFFLE_WITH_CUDA AND TARGET torch_cuda)
   endif()
   enable_language(CUDA)
   set(CMAKE_CUDA_STANDARD 20)
-  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake 3.25 does not know that nvcc takes it
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake 3.25 does not know the option
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   endif()

@@ -1,11 +1,11 @@
 # make install PREFIX=...: the program (component `program`), the libraries and headers to build a program around them with
-# find_package(riffle) (`development`), and on demand LibTorch beside the program (`libtorch`).
+# find_package(riffle) (`development`), and on request LibTorch (`libtorch`).
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 include(PublicHeaders)
 
-# The program can be moved with its folder. It takes the libraries beside it where they are there (BUNDLE=1 and the packages
-# put them there), and otherwise those it was built against. RPATH, not RUNPATH: the libraries' own libraries are there too.
+# The installed folder can be moved. The program uses the libraries in it if there are any (BUNDLE=1 and the packages install
+# them), and otherwise those it was built with. RPATH, not RUNPATH: it also applies to the libraries that those need.
 set(riffle_private lib/riffle)
 set(riffle_rpath "$ORIGIN/../${riffle_private}")
 set_target_properties(riffle PROPERTIES INSTALL_RPATH "${riffle_rpath};${TORCH_INSTALL_PREFIX}/lib")

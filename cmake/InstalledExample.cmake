@@ -1,5 +1,5 @@
-# Installs riffle from the build folder BUILD into the folder PREFIX, then builds the example in SOURCE as its reader would:
-# with nothing but what was installed. TORCH is the folder of LibTorch.
+# Installs riffle from the build folder BUILD into the folder PREFIX, then builds and runs the example in SOURCE as a user
+# would, with nothing but what was installed. TORCH is the folder of LibTorch.
 file(REMOVE_RECURSE ${PREFIX})
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_VARIABLE said)
@@ -16,7 +16,7 @@ endif()
 foreach(header ${headers})
   file(STRINGS ${header} of_tests REGEX "gtest|gmock")
   if(of_tests)
-    message(FATAL_ERROR "${header} is there for tests only")
+    message(FATAL_ERROR "${header} includes a test library")
   endif()
 endforeach()
 

@@ -1,15 +1,15 @@
 # make package: a .deb and a .tar.gz with the program and LibTorch for CPUs. The .deb depends on Debian's packages for the
-# other libraries; the .tar.gz holds them too, but for the C and C++ libraries that every Debian has.
+# other libraries; the .tar.gz holds them too, except the C and C++ libraries that every Debian has.
 
-# Runs after the program was put in place, in this folder or (.tar.gz) that of its component: from here on nothing of the
-# build's machine is searched.
+# Runs after the program was installed, in this folder or (.tar.gz) that of its component: removes the folders of the build
+# machine from its RPATH.
 set(rpath_of_build "${riffle_rpath}:${TORCH_INSTALL_PREFIX}/lib")
 install(CODE "set(prefix \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")
   file(GLOB installed \"\${prefix}/${CMAKE_INSTALL_BINDIR}/riffle\" \"\${prefix}/../program/${CMAKE_INSTALL_BINDIR}/riffle\")
   file(RPATH_CHANGE FILE \"\${installed}\" OLD_RPATH [==[${rpath_of_build}]==] NEW_RPATH [==[${riffle_rpath}]==])"
   COMPONENT packaged EXCLUDE_FROM_ALL)
 
-# The program's RPATH serves its libraries too, unless they have one of their own.
+# Copies what the program needs. Its RPATH applies to these libraries too once they have none of their own.
 install(CODE "file(GET_RUNTIME_DEPENDENCIES EXECUTABLES \"$<TARGET_FILE:riffle>\"
     RESOLVED_DEPENDENCIES_VAR needed DIRECTORIES \"${TORCH_INSTALL_PREFIX}/lib\"
     PRE_EXCLUDE_REGEXES \"^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|stdc\\\\+\\\\+|gcc_s)\\\\.so.*)\$\"

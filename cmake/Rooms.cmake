@@ -1,10 +1,10 @@
 # riffle_room(NAME [TORCH] [USES room...] [LINK target...] [DEFINE name...] [WITHOUT path...])
-#   A room is the folder riffle/NAME with the folders in it: its *.cc (and *.cu where CUDA is there) become the library
-#   riffle_NAME, its *_test.cc and testing/*.cc the program NAME_test, each of whose suites ctest runs on its own. Files
-#   named *_gpu.cc and *_gpu_test.cc are for CUDA alone. WITHOUT names what to leave out, relative to the room: a folder or
-#   a file.
+#   Adds the room in the folder riffle/NAME and the folders in it: the library riffle_NAME from its *.cc (and *.cu in builds
+#   with CUDA), and the program NAME_test from its *_test.cc and testing/*.cc; ctest runs each suite on its own. Files named
+#   *_gpu.cc and *_gpu_test.cc are left out of builds without CUDA. WITHOUT: folders and files to leave out, relative to the
+#   room.
 # riffle_program(NAME FOLDER USES room...)
-#   A program from the *.cc of a folder, left at the top of the build folder.
+#   Adds a program from the *.cc of a folder. It is built at the top of the build folder.
 
 # LibTorch's headers cost up to 12 s a file. Every target that uses them shares one precompiled header of those that are
 # needed; <torch/torch.h> holds three times as much and is included nowhere.
@@ -20,8 +20,9 @@ function(riffle_uses_torch TARGET VISIBILITY)
   target_precompile_headers(${TARGET} REUSE_FROM riffle_torch_pch)
 endfunction()
 
-# Compiles the files of a target in batches of about a dozen: what they include is read once a batch. So names in unnamed
-# namespaces have to differ in a folder. Code for CUDA stays out: it is written where it cannot be built.
+# Compiles the files of a target in batches of about a dozen, so that what they include is read once a batch. Names in
+# unnamed namespaces must therefore differ within a room. Code for CUDA is not batched: who changes another file of the room
+# often cannot build it, and would not notice a clash.
 function(riffle_batch TARGET)
   get_target_property(sources ${TARGET} SOURCES)
   set(cuda ${sources})

@@ -101,7 +101,8 @@ std::optional<Peer> start_peer(const fs::path& folder, int size) {
     const auto hello = nlohmann::json::parse(process->read_line());
     if (hello.at("ready")) return Peer{hello.at("name"), std::move(process)};
   }
-  log_warning("no Python with Pillow was found (scripts/setup installs one): no peer is measured");
+  log_warning(
+      "no Python with Pillow was found (scripts/setup --peers installs one): no peer is measured");
   return std::nullopt;
 }
 

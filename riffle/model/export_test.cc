@@ -71,7 +71,7 @@ torch::Tensor pictures() {
 class ExportTest : public TempFolder {};
 
 TEST_F(ExportTest, TorchAndOnnxRuntimeGiveTheSameFeatures) {
-  if (std::string(RIFFLE_PYTHON).empty()) GTEST_SKIP() << "needs a Python (scripts/setup)";
+  if (std::string(RIFFLE_PYTHON).empty()) GTEST_SKIP() << "needs a Python (scripts/setup --peers)";
   std::string command = cat("LD_PRELOAD= '", RIFFLE_PYTHON, "' '", RIFFLE_SOURCE_DIR,
                             "/riffle/model/testdata/open_exports.py' '", folder_.string(), "'");
   for (const auto& c : cases()) {
@@ -89,7 +89,7 @@ TEST_F(ExportTest, TorchAndOnnxRuntimeGiveTheSameFeatures) {
   const int code = WEXITSTATUS(pclose(pipe));
   if (code == kPackageMissing) {
     GTEST_SKIP() << "needs torch, safetensors, onnx and onnxruntime in " << RIFFLE_PYTHON
-                 << " (scripts/setup)";
+                 << " (scripts/setup --peers)";
   }
   ASSERT_EQ(code, 0) << command;
   const auto report = nlohmann::json::parse(out);

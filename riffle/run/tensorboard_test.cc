@@ -67,7 +67,7 @@ TEST_F(EventFileTest, ADiskThatDoesNotTakeAFileIsLeftWithoutOne) {
 }
 
 TEST_F(EventFileTest, TensorBoardReadsTheScalarsAndForgetsWhatAResumeTookBack) {
-  if (std::string(RIFFLE_PYTHON).empty()) GTEST_SKIP() << "needs a Python (scripts/setup)";
+  if (std::string(RIFFLE_PYTHON).empty()) GTEST_SKIP() << "needs a Python (scripts/setup --peers)";
   {
     // Killed before its first checkpoint, a run starts again.
     EventFile file(folder_, {.every = 10});
@@ -94,7 +94,7 @@ TEST_F(EventFileTest, TensorBoardReadsTheScalarsAndForgetsWhatAResumeTookBack) {
   for (int c; (c = std::fgetc(pipe)) != EOF;) out.push_back(static_cast<char>(c));
   const int code = WEXITSTATUS(pclose(pipe));
   if (code == kPackageMissing) {
-    GTEST_SKIP() << "needs tensorboard in " << RIFFLE_PYTHON << " (scripts/setup)";
+    GTEST_SKIP() << "needs tensorboard in " << RIFFLE_PYTHON << " (scripts/setup --peers)";
   }
   ASSERT_EQ(code, 0) << command;
   const auto scalars = nlohmann::json::parse(out);
