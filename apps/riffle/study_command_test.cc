@@ -6,10 +6,55 @@
 #include "apps/riffle/testing/program.h"
 #include <nlohmann/json.hpp>
 
+#include "riffle/base/text.h"
+
 namespace riffle {
 namespace {
 
-using StudyCommandTest = ProgramTest;
+class StudyCommandTest : public ProgramTest {
+ protected:
+  // Writes a study of runs as small as they can be: `set` and `vary` as in its file, probed with
+  // `pictures` labelled ones.
+  void write_study(const std::string& name, const std::string& set, const std::string& vary,
+                   int points = 2, int pictures = 200) {
+    const std::string set_of_all = R"(
+set:
+  model: {arch: resnet10, stem: stride2, width: 2, projector_out: 8, predictor_hidden: 4}
+  augment.size: 16
+  stream.uri: 'synthetic:?size=16&seed={seed}'
+  buffer.capacity: 16
+)";
+    const std::string show = R"(
+scales:
+  smoke: {}
+show:
+  - table: Accuracy
+    rows: kind
+    values: linear_top1
+)";
+    const auto probe_set = [](int seed, int samples) {
+      return cat("'synthetic:?frames=1&size=16&seed=", seed, "&samples=", samples, "'");
+    };
+    std::ofstream(folder_ / name) << set_of_all << set << "\nvary:\n  kind:\n"
+                                  << vary << "\nprobe:\n  points: " << points
+                                  << "\n  sets:\n    synthetic: {train: " << probe_set(7, pictures)
+                                  << ", val: " << probe_set(8, 100) << "}\n"
+                                  << show;
+  }
+
+  // Two kinds of runs of some seconds, and one whose stream is too short.
+  void write_three_runs() {
+    write_study("three.yaml", R"(
+  train: {batch: 8, max_updates: 1500, threads: 1}
+  metrics: {every: 1, nearest_every: 0}
+)",
+                R"(
+    short: {stream.uri: 'synthetic:?size=16&samples=9'}
+    one: {buffer.policy: fifo}
+    two: {buffer.policy: reservoir}
+)");
+  }
+};
 
 TEST_F(StudyCommandTest, ADryRunListsTheRunsAndMakesNone) {
   const auto outcome = riffle("study unique-images --scale smoke --seeds 2 --dry-run --json");
@@ -30,27 +75,14 @@ TEST_F(StudyCommandTest, ACopiedStudyRunsAndItsFailuresAreNamed) {
   EXPECT_THAT(nlohmann::json::parse(in)["command"],
               HasSubstr("riffle study unique-images --scale smoke --out a"));
 
-  std::ofstream(folder_ / "mine.yaml") << R"(
-set:
-  model: {arch: resnet10, stem: stride2, width: 2, projector_out: 8, predictor_hidden: 4}
-  augment.size: 16
-  buffer.capacity: 16
+  write_study("mine.yaml", R"(
   train: {batch: 8, max_updates: 4, threads: 1}
   metrics.every: 1
-vary:
-  stream:
-    there: {stream.uri: 'synthetic:?size=16'}
+)",
+              R"(
+    there: {}
     short: {stream.uri: 'synthetic:?size=16&samples=9'}
-probe:
-  sets:
-    made: {train: 'synthetic:?frames=1&size=16&seed=7&samples=60', val: 'synthetic:?frames=1&size=16&seed=7&samples=30'}
-scales:
-  smoke: {}
-show:
-  - table: Accuracy
-    rows: stream
-    values: linear_top1
-)";
+)");
   const auto outcome = riffle("-q study mine.yaml --scale smoke --out b --json");
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("1 of 2 runs failed: short-seed0"));
@@ -87,27 +119,8 @@ TEST_F(StudyCommandTest, ADeviceTakesThePlaceOfTheStudysOwn) {
 }
 
 TEST_F(StudyCommandTest, StoppedWhileItProbesItContinuesLater) {
-  std::ofstream(folder_ / "slow.yaml") << R"(
-set:
-  model: {arch: resnet10, stem: stride2, width: 2, projector_out: 8, predictor_hidden: 4}
-  augment.size: 16
-  stream.uri: 'synthetic:?size=16'
-  buffer.capacity: 16
-  train: {batch: 8, max_updates: 8, threads: 1}
-vary:
-  policy:
-    fifo: {buffer.policy: fifo}
-probe:
-  points: 8
-  sets:
-    made: {train: 'synthetic:?frames=1&size=16&seed=7&samples=4000', val: 'synthetic:?frames=1&size=16&seed=8&samples=500'}
-scales:
-  smoke: {}
-show:
-  - table: Accuracy
-    rows: policy
-    values: linear_top1
-)";
+  write_study("slow.yaml", "  train: {batch: 8, max_updates: 8, threads: 1}",
+              "    fifo: {buffer.policy: fifo}", /*points=*/8, /*pictures=*/4000);
   Process study(folder_, {"study", "slow.yaml", "--scale", "smoke", "--out", "out"});
   ASSERT_TRUE(study.says("reading the probe set", 60)) << study.errors();
   study.signal(SIGINT);
@@ -135,32 +148,6 @@ TEST_F(StudyCommandTest, TwoProcessesMakePartsOfOneStudy) {
   EXPECT_EQ(nlohmann::json::parse(again.out)["done"], 3);
 }
 
-// Two kinds of runs of some seconds, and one whose stream is too short.
-constexpr const char* kThreeRuns = R"(
-set:
-  model: {arch: resnet10, stem: stride2, width: 2, projector_out: 8, predictor_hidden: 4}
-  augment.size: 16
-  stream.uri: 'synthetic:?size=16&seed={seed}'
-  buffer.capacity: 16
-  train: {batch: 8, max_updates: 1500, threads: 1}
-  metrics: {every: 1, nearest_every: 0}
-vary:
-  stream:
-    short: {stream.uri: 'synthetic:?size=16&samples=9'}
-    one: {buffer.policy: fifo}
-    two: {buffer.policy: reservoir}
-probe:
-  points: 2
-  sets:
-    synthetic: {train: 'synthetic:?frames=1&size=16&seed=7&samples=200', val: 'synthetic:?frames=1&size=16&seed=8&samples=100'}
-scales:
-  smoke: {}
-show:
-  - table: Accuracy
-    rows: stream
-    values: linear_top1
-)";
-
 // What does not depend on the time it took, of every run.
 nlohmann::json lasting_results(const fs::path& out, const std::vector<std::string>& slugs) {
   nlohmann::json all;
@@ -174,7 +161,7 @@ nlohmann::json lasting_results(const fs::path& out, const std::vector<std::strin
 }
 
 TEST_F(StudyCommandTest, RunsMadeAtOnceGiveWhatRunsInTurnGive) {
-  std::ofstream(folder_ / "three.yaml") << kThreeRuns;
+  write_three_runs();
   const std::string study = "-q study three.yaml --scale smoke --set train.max_updates=60 --json ";
   const auto in_turn = riffle(study + "--out a");
   const auto at_once = riffle(study + "--jobs 3 --out b");
@@ -203,8 +190,8 @@ bool both_have_begun(const fs::path& out) {
 }
 
 TEST_F(StudyCommandTest, StoppedWithSeveralRunsAtWorkItContinuesLater) {
-  std::ofstream(folder_ / "three.yaml") << kThreeRuns;
-  const std::string only = "stream=one,two";
+  write_three_runs();
+  const std::string only = "kind=one,two";
   Process study(folder_, {"study", "three.yaml", "--scale", "smoke", "--out", "out", "--only", only,
                           "--jobs", "2"});
   ASSERT_TRUE(study.becomes([&] { return both_have_begun(folder_ / "out"); }, 60))
@@ -229,9 +216,9 @@ TEST_F(StudyCommandTest, StoppedWithSeveralRunsAtWorkItContinuesLater) {
 }
 
 TEST_F(StudyCommandTest, AProcessThatDiesFailsItsRunAlone) {
-  std::ofstream(folder_ / "three.yaml") << kThreeRuns;
+  write_three_runs();
   Process study(folder_, {"study", "three.yaml", "--scale", "smoke", "--out", "out", "--only",
-                          "stream=one,two", "--jobs", "2"});
+                          "kind=one,two", "--jobs", "2"});
   ASSERT_TRUE(study.becomes([&] { return both_have_begun(folder_ / "out"); }, 60))
       << study.errors();
   const auto workers = children_of(study.id());

@@ -27,7 +27,7 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  // Sends a line. A child that has ended does not receive it; its missing answer tells.
+  // Sends a line. A child that has ended does not receive it, and never answers.
   void write_line(const std::string& line);
   // Tells it that no line will follow.
   void close_input();

@@ -1,5 +1,6 @@
 #include "riffle/base/random.h"
 
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -36,19 +37,29 @@ TEST(Random, IsAFunctionOfSeedPurposeAndPosition) {
   EXPECT_NE(reference, draws(7 + (std::uint64_t{1} << 32), "augment", 3));
 }
 
-TEST(Random, UniformStaysInRangeWithTheRightMoments) {
-  Random random(1, Purpose("test"), 0);
+// Returns the means of many draws and of their squares.
+template <typename Draw>
+std::pair<double, double> moments(const Draw& draw) {
   constexpr int kDraws = 200000;
   double sum = 0, squares = 0;
   for (int i = 0; i < kDraws; ++i) {
-    const float u = random.uniform();
-    ASSERT_GE(u, 0.0f);
-    ASSERT_LT(u, 1.0f);
-    sum += u;
-    squares += u * u;
+    const double value = draw();
+    sum += value;
+    squares += value * value;
   }
-  EXPECT_NEAR(sum / kDraws, 0.5, 0.003);
-  EXPECT_NEAR(squares / kDraws, 1.0 / 3, 0.003);
+  return {sum / kDraws, squares / kDraws};
+}
+
+TEST(Random, UniformStaysInRangeWithTheRightMoments) {
+  Random random(1, Purpose("test"), 0);
+  const auto [mean, square] = moments([&] {
+    const float u = random.uniform();
+    EXPECT_GE(u, 0.0f);
+    EXPECT_LT(u, 1.0f);
+    return u;
+  });
+  EXPECT_NEAR(mean, 0.5, 0.003);
+  EXPECT_NEAR(square, 1.0 / 3, 0.003);
 }
 
 TEST(Random, BelowCoversTheRangeEvenly) {
@@ -60,15 +71,9 @@ TEST(Random, BelowCoversTheRangeEvenly) {
 
 TEST(Random, NormalHasZeroMeanAndUnitVariance) {
   Random random(3, Purpose("test"), 0);
-  constexpr int kDraws = 200000;
-  double sum = 0, squares = 0;
-  for (int i = 0; i < kDraws; ++i) {
-    const float value = random.normal();
-    sum += value;
-    squares += value * value;
-  }
-  EXPECT_NEAR(sum / kDraws, 0, 0.01);
-  EXPECT_NEAR(squares / kDraws, 1, 0.02);
+  const auto [mean, square] = moments([&] { return random.normal(); });
+  EXPECT_NEAR(mean, 0, 0.01);
+  EXPECT_NEAR(square, 1, 0.02);
 }
 
 }  // namespace

@@ -10,15 +10,43 @@
 // when a weight grows: what the index remembers of a pair stays a lower bound.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "riffle/buffer/nearest_distance.h"
 
+// Before a function that kernels call too.
+#ifdef __CUDACC__
+#define RIFFLE_HOST_DEVICE __host__ __device__
+#else
+#define RIFFLE_HOST_DEVICE
+#endif
+
 namespace riffle {
+
+// Returns base^(quarters / 4).
+template <typename Real>
+RIFFLE_HOST_DEVICE [[gnu::always_inline]] inline Real to_the_quarters(Real base, int quarters) {
+  const Real root = std::sqrt(base);
+  switch (quarters) {
+    case 0:
+      return 1;
+    case 1:
+      return std::sqrt(root);
+    case 2:
+      return root;
+    case 3:
+      return root * std::sqrt(root);
+    default:
+      return base;
+  }
+}
 
 // Returns (1 / (1 / weight_a + 1 / weight_b))^(quarters / 4). Requires positive weights and
 // quarters from 0 to 4.
-double merge_factor(double weight_a, double weight_b, int quarters);
+RIFFLE_HOST_DEVICE inline double merge_factor(double weight_a, double weight_b, int quarters) {
+  return to_the_quarters(1.0 / (1.0 / weight_a + 1.0 / weight_b), quarters);
+}
 
 // Returns the cost of a pair at this distance, rounded to float32: the float's bits, which are in
 // the order of the costs.
@@ -29,8 +57,15 @@ DistanceKey cost_at_most(double cost);
 
 // Returns who of a merged pair stays when chance decides: the older one with a probability in
 // proportion to the weights, as a function of the two ages and weights alone.
-bool older_stays(std::uint64_t older_age, std::uint64_t newer_age, double older_weight,
-                 double newer_weight);
+RIFFLE_HOST_DEVICE inline bool older_stays(std::uint64_t older_age, std::uint64_t newer_age,
+                                           double older_weight, double newer_weight) {
+  std::uint64_t bits = older_age * 0x9E3779B97F4A7C15u + newer_age;
+  bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9u;
+  bits = (bits ^ bits >> 27) * 0x94D049BB133111EBu;
+  bits ^= bits >> 31;
+  const double chance = static_cast<double>(bits >> 11) * 0x1p-53;
+  return chance * (older_weight + newer_weight) < older_weight;
+}
 
 // A row as the scan of a block sees it.
 struct MergeRow {

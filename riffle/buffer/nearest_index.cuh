@@ -5,6 +5,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "riffle/buffer/merge_cost.h"
 #include "riffle/buffer/nearest_index_cuda.h"
 #include "riffle/tensors/kernels_cuda.h"
 
@@ -13,7 +14,6 @@ namespace riffle::nearest_index_cuda {
 constexpr unsigned kAll = 0xFFFFFFFFu;
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
-constexpr double kKeysPerUnit = 1073741824.0;
 
 __device__ inline float2 load2(const float* from) { return *reinterpret_cast<const float2*>(from); }
 __device__ inline float2 load2(const __half* from) {
@@ -61,25 +61,8 @@ __device__ inline unsigned distance_key(double dot, double inverse_norms) {
   return static_cast<unsigned>(__dadd_rn(__dmul_rn(distance, kKeysPerUnit), 0.5));
 }
 
-// As in merge_cost.cc.
-constexpr double kMergeShare = 0x1p-20;
-
 __device__ inline double merge_factor(const View& view, int a, int b) {
-  const double share =
-      __ddiv_rn(1.0, __dadd_rn(__ddiv_rn(1.0, view.weights[a]), __ddiv_rn(1.0, view.weights[b])));
-  const double root = __dsqrt_rn(share);
-  switch (view.quarters) {
-    case 0:
-      return 1.0;
-    case 1:
-      return __dsqrt_rn(root);
-    case 2:
-      return root;
-    case 3:
-      return __dmul_rn(root, __dsqrt_rn(root));
-    default:
-      return share;
-  }
+  return riffle::merge_factor(view.weights[a], view.weights[b], view.quarters);
 }
 
 // The order of two rows by what merging them costs: the distance itself without weights.
@@ -87,16 +70,6 @@ __device__ inline unsigned cost_key(const View& view, unsigned distance, int a, 
   if (view.quarters == kUnweighted) return distance;
   const double cost = __dmul_rn(static_cast<double>(distance), merge_factor(view, a, b));
   return __float_as_uint(__double2float_rn(cost));
-}
-
-__device__ inline bool older_stays(unsigned long long older_age, unsigned long long newer_age,
-                                   double older_weight, double newer_weight) {
-  unsigned long long bits = older_age * 0x9E3779B97F4A7C15ull + newer_age;
-  bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9ull;
-  bits = (bits ^ bits >> 27) * 0x94D049BB133111EBull;
-  bits ^= bits >> 31;
-  const double chance = __dmul_rn(static_cast<double>(bits >> 11), 0x1p-53);
-  return __dmul_rn(chance, __dadd_rn(older_weight, newer_weight)) < older_weight;
 }
 
 __device__ inline void set_inverse_weight(const View& view, long long slot) {

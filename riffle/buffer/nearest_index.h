@@ -21,7 +21,7 @@
 // Memory. O(slots * dim + slots * neighbours), and scratch: on the CPU, for each thread, a block of
 // 256 x 1,024 products and 1,280 rows; on a GPU a block of 2,048 x 16,384 products (128 MiB), 16
 // numbers a slot, 6,144 rows, and for 2,048 rows `neighbours` candidates from every 4,096 slots.
-// bytes() tells the sum in advance. A call of n rows takes n * dim float32 numbers more while it
+// bytes() returns the sum in advance. A call of n rows takes n * dim float32 numbers more while it
 // runs; nearest_distances() a copy of all rows.
 //
 // Bad input. A feature that is not finite or all zero, or of another width than the index, is

@@ -15,9 +15,6 @@ namespace {
 
 constexpr float kNever = std::numeric_limits<float>::quiet_NaN();
 
-// Two opposite directions at momentum 0.5 leave only rounding errors, which are no direction.
-constexpr double kCancelled = 1e-10;
-
 // Order of the heap: the row that could own the pair to go next is on top.
 constexpr auto later = [](const auto& a, const auto& b) {
   return a.key != b.key ? a.key > b.key : a.change > b.change;

@@ -1,8 +1,8 @@
 // The GPU's part of the nearest-neighbour index, as plain functions that queue kernels on a stream.
 //
-// They hold no state and take no memory; every pointer is to the device. nearest_index_gpu.cc
-// calls them in the order in which docs/minred.md tells it. Each returns what cudaGetLastError()
-// says after its launches.
+// They hold no state and allocate nothing; every pointer is to the device. nearest_index_gpu.cc
+// calls them in the order that docs/minred.md describes. Each returns what cudaGetLastError() says
+// after its launches.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,6 @@ enum class Stored : int { float32, float16, bfloat16 };
 constexpr int kTile = 256;    // rows whose smallest value is kept as one number
 constexpr int kPart = 4096;   // columns of a product that one block of threads looks through
 constexpr int kRescans = 16;  // rows looked at again in one go
-constexpr unsigned kNoKey = 0xFFFFFFFFu;
 constexpr int kUnweighted = -1;
 
 // Words that kernels leave for one another and for the host, in one array of ints; the rows taken
@@ -53,23 +52,24 @@ struct View {
   float* scales;  // inverse norms; NaN where there is no row, or one that waits for its scan
   unsigned long long* changed;
   unsigned long long* ages;
-  double* weights;         // null without weights, as is
-  float* inverse_weights;  // this
+  // Both null without weights.
+  double* weights;
+  float* inverse_weights;
   int* list_slots;
   unsigned* list_keys;
   unsigned* bound_key;
   unsigned long long* bound_change;
   unsigned* values;       // of each row: no pair that it owns comes before this key
-  unsigned* tile_keys;    // the smallest value of each tile of rows, and
-  int* tile_slots;        // whose it is
+  unsigned* tile_keys;    // the smallest value of each tile of rows
+  int* tile_slots;        // the rows with those values
   int* uncertain;         // [kRescans]
   unsigned* rescan_keys;  // [kRescans, slots]
   int* words;
 };
 
 // New rows from features [count, dim]; `fresh` is scratch of the same size. Either all are written
-// or, when one is bad, none, and words[kRefused] tells. Row r becomes change first + r. `weights`
-// is null without weights.
+// or, when one is bad, none, and words[kRefused] is its slot. Row r becomes change first + r.
+// `weights` is null without weights.
 cudaError_t write_rows(const View& view, const float* features, const long long* slots,
                        const unsigned long long* ages, const double* weights, int count,
                        double momentum, unsigned long long first, float* fresh,
@@ -92,7 +92,8 @@ struct Block {
   int rows;
   int columns;  // a multiple of 4, also the products' leading dimension
   const int* row_slots;
-  const float* scales;  // of the columns, as are
+  // Of the columns.
+  const float* scales;
   const float* inverse_weights;
   int first_slot;
   const int* column_slots;

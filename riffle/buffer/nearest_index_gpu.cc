@@ -15,6 +15,7 @@
 #include "riffle/buffer/merge_cost.h"
 #include "riffle/buffer/nearest_distance.h"
 #include "riffle/buffer/nearest_index_cuda.h"
+#include "riffle/tensors/check_cuda.h"
 
 namespace riffle {
 namespace {
@@ -28,11 +29,7 @@ constexpr std::int64_t kPadding = 64;
 
 std::int64_t round_up(std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; }
 
-void checked(cudaError_t status) {
-  if (status == cudaSuccess) return;
-  throw Error(cat("the nearest-neighbour index on the GPU failed: ", cudaGetErrorString(status)),
-              ErrorKind::failure);
-}
+void checked(cudaError_t status) { check_cuda(status, "the nearest-neighbour index"); }
 
 // Tensor cores add 16 products at a time and cut the sum off instead of rounding it, so that errors
 // add up.

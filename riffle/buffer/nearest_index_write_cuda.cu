@@ -6,9 +6,6 @@
 namespace riffle::nearest_index_cuda {
 namespace {
 
-// As in nearest_index_cpu.cc.
-constexpr double kCancelled = 1e-10;
-
 __device__ int warp_of_grid() { return blockIdx.x * kWarps + threadIdx.x / kWarp; }
 __device__ int lane() { return threadIdx.x % kWarp; }
 

@@ -141,12 +141,17 @@ TEST(ReplayBuffer, MinRedDropsRepeatsWhenFeaturesComeOnArrival) {
               UnorderedElementsAre(Pair("redundant", 4), Pair("oldest", 0), Pair("draw_limit", 0)));
 }
 
+// Fills a buffer of two batches and draws all it holds.
+Draw fill_and_draw(ReplayBuffer& buffer, int batch, Random& random) {
+  buffer.insert(samples_of(0, batch));
+  buffer.insert(samples_of(static_cast<std::uint64_t>(batch), batch));
+  return buffer.sample(2 * batch, random);
+}
+
 TEST(ReplayBuffer, MinRedProtectsNewSamplesUntilTheyAreDrawn) {
   ReplayBuffer buffer(config_of("minred", 8), 4, kSize, kDim, 1);
-  buffer.insert(samples_of(0, 4));
-  buffer.insert(samples_of(4, 4));
   Random random(1, Purpose("sample"), 0);
-  const auto draw = buffer.sample(8, random);
+  const auto draw = fill_and_draw(buffer, 4, random);
   // Even and odd indices look the same among themselves, apart from a little.
   auto features = torch::zeros({8, kDim});
   for (std::size_t i = 0; i < 8; ++i) {
@@ -164,10 +169,8 @@ TEST(ReplayBuffer, MinRedProtectsNewSamplesUntilTheyAreDrawn) {
 
 TEST(ReplayBuffer, TrackPassesOverSlotsThatHoldAnotherSampleByNow) {
   ReplayBuffer buffer(config_of("minred", 4), 2, kSize, kDim, 1);
-  buffer.insert(samples_of(0, 2));
-  buffer.insert(samples_of(2, 2));
   Random random(1, Purpose("sample"), 0);
-  const auto draw = buffer.sample(4, random);
+  const auto draw = fill_and_draw(buffer, 2, random);
   buffer.insert(samples_of(4, 2));  // 0 and 1 leave
   buffer.insert(samples_of(6, 2));  // 2 and 3 leave, the slots of 0 and 1 are used again
   buffer.insert(samples_of(8, 1));

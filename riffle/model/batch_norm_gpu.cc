@@ -57,6 +57,26 @@ torch::Tensor partial_sums(const torch::Tensor& x, const gpu::Shape& shape) {
   return float_scratch(x, {2, shape.views, gpu::parts_of(shape), shape.channels});
 }
 
+// What the first half of a backward pass fills.
+struct Gradients {
+  Gradients(const torch::Tensor& x, const gpu::Shape& shape, bool affine)
+      : partial(partial_sums(x, shape)),
+        coefficients(float_scratch(x, {3, shape.views, shape.channels})) {
+    if (!affine) return;
+    gamma = float_scratch(x, {shape.channels});
+    beta = float_scratch(x, {shape.channels});
+  }
+  gpu::Sums sums(void* masked) const {
+    return {.coefficients = coefficients.data_ptr<float>(),
+            .gamma = mutable_floats_or_null(gamma),
+            .beta = mutable_floats_or_null(beta),
+            .masked = masked};
+  }
+
+  torch::Tensor partial, coefficients;
+  torch::Tensor gamma, beta;  // undefined where they are not learned
+};
+
 torch::Tensor applied(const gpu::Shape& shape, const torch::Tensor& x,
                       const torch::Tensor& residual, const float* scale, const float* shift,
                       bool relu) {
@@ -128,13 +148,7 @@ class BatchNormGpu : public torch::autograd::Function<BatchNormGpu> {
     const std::int64_t views = context->saved_data["views"].toInt();
     const gpu::Shape shape = shape_of(x, views);
 
-    const torch::Tensor partial = partial_sums(x, shape);
-    const torch::Tensor coefficients = float_scratch(x, {3, views, shape.channels});
-    torch::Tensor gamma_gradient, beta_gradient;
-    if (context->saved_data["affine"].toBool()) {
-      gamma_gradient = float_scratch(x, {shape.channels});
-      beta_gradient = float_scratch(x, {shape.channels});
-    }
+    const Gradients found(x, shape, context->saved_data["affine"].toBool());
     torch::Tensor x_gradient = torch::empty_like(x);
     const bool masked = has_residual && relu;
     if (other.defined() && !masked) {
@@ -144,20 +158,17 @@ class BatchNormGpu : public torch::autograd::Function<BatchNormGpu> {
     // Without a ReLU the residual's gradient is the output's own.
     torch::Tensor residual_gradient;
     if (has_residual) residual_gradient = masked ? torch::empty_like(grad) : grad;
-    const gpu::Sums sums{.coefficients = coefficients.data_ptr<float>(),
-                         .gamma = mutable_floats_or_null(gamma_gradient),
-                         .beta = mutable_floats_or_null(beta_gradient),
-                         .masked = masked ? residual_gradient.data_ptr() : nullptr};
+    const gpu::Sums sums = found.sums(masked ? residual_gradient.data_ptr() : nullptr);
     const gpu::Statistics statistics = statistics_in(saved[3]);
     checked(gpu::gradient_sums(shape, grad.const_data_ptr(), data_or_null(other),
                                x.const_data_ptr(), data_or_null(y), relu, shape.rows,
-                               floats_or_null(saved[1]), statistics, partial.data_ptr<float>(),
-                               sums, current_stream()));
+                               floats_or_null(saved[1]), statistics,
+                               found.partial.data_ptr<float>(), sums, current_stream()));
     // With the masked gradient written down, the second half needs no mask.
     checked(gpu::apply_gradients(shape, masked ? sums.masked : grad.const_data_ptr(),
                                  x.const_data_ptr(), data_or_null(y), relu && !masked, statistics,
                                  sums.coefficients, x_gradient.data_ptr(), current_stream()));
-    return {x_gradient, gamma_gradient, beta_gradient, residual_gradient, {}, {}, {}};
+    return {x_gradient, found.gamma, found.beta, residual_gradient, {}, {}, {}};
   }
 };
 
@@ -209,27 +220,18 @@ class PooledBatchNormGpu : public torch::autograd::Function<PooledBatchNormGpu> 
     const std::int64_t views = context->saved_data["views"].toInt();
     // Only the pixels that were the largest of a window have a gradient.
     const gpu::Shape shape = shape_of(largest, views);
-    const torch::Tensor partial = partial_sums(x, shape);
-    const torch::Tensor coefficients = float_scratch(x, {3, views, shape.channels});
-    torch::Tensor gamma_gradient, beta_gradient;
-    if (context->saved_data["affine"].toBool()) {
-      gamma_gradient = float_scratch(x, {shape.channels});
-      beta_gradient = float_scratch(x, {shape.channels});
-    }
-    const gpu::Sums sums{.coefficients = coefficients.data_ptr<float>(),
-                         .gamma = mutable_floats_or_null(gamma_gradient),
-                         .beta = mutable_floats_or_null(beta_gradient),
-                         .masked = nullptr};
+    const Gradients found(x, shape, context->saved_data["affine"].toBool());
+    const gpu::Sums sums = found.sums(/*masked=*/nullptr);
     const gpu::Statistics statistics = statistics_in(saved[2]);
-    checked(gpu::gradient_sums(shape, grad.const_data_ptr(), nullptr, largest.const_data_ptr(),
-                               nullptr,
-                               /*relu=*/true, shape_of(x, views).rows, floats_or_null(saved[1]),
-                               statistics, partial.data_ptr<float>(), sums, current_stream()));
+    checked(
+        gpu::gradient_sums(shape, grad.const_data_ptr(), nullptr, largest.const_data_ptr(), nullptr,
+                           /*relu=*/true, shape_of(x, views).rows, floats_or_null(saved[1]),
+                           statistics, found.partial.data_ptr<float>(), sums, current_stream()));
     torch::Tensor x_gradient = torch::empty_like(x);
     checked(gpu::pool_gradient(pool_shape_of(x, views), grad.const_data_ptr(),
                                saved[4].const_data_ptr<std::uint8_t>(), x.const_data_ptr(),
                                sums.coefficients, x_gradient.data_ptr(), current_stream()));
-    return {x_gradient, gamma_gradient, beta_gradient, {}, {}};
+    return {x_gradient, found.gamma, found.beta, {}, {}};
   }
 };
 

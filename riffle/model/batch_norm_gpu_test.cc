@@ -9,6 +9,7 @@
 #include <torch/utils.h>
 
 #include "riffle/base/text.h"
+#include "riffle/model/testing/batch_norm_inputs.h"
 
 namespace riffle {
 namespace {
@@ -21,10 +22,7 @@ class BatchNormOnGpu : public testing::Test {
   }
 };
 
-struct Inputs {
-  BatchNormTensors norm;
-  torch::Tensor x, residual, weights_of_loss;
-
+struct Inputs : BatchNormInputs {
   // The same numbers in another type of maps, on the GPU.
   Inputs with(torch::ScalarType maps, torch::ScalarType statistics) const {
     const auto leaf = [](const torch::Tensor& t, torch::ScalarType type) {
@@ -54,8 +52,6 @@ struct Inputs {
 Inputs make_inputs(torch::IntArrayRef shape, bool affine, bool residual) {
   const auto cuda = torch::TensorOptions().device(torch::kCUDA);
   Inputs in;
-  in.norm.momentum = 0.1;
-  in.norm.epsilon = 1e-5;
   // In bfloat16 from the start, so that both types begin with the same numbers.
   const auto maps = [&] { return torch::randn(shape, cuda).to(torch::kBFloat16); };
   if (affine) {
@@ -68,15 +64,6 @@ Inputs make_inputs(torch::IntArrayRef shape, bool affine, bool residual) {
   if (residual) in.residual = maps();
   in.weights_of_loss = maps();
   return in;
-}
-
-std::vector<torch::Tensor> values_and_gradients(Inputs& in, const torch::Tensor& y) {
-  (y * in.weights_of_loss).sum().backward();
-  std::vector<torch::Tensor> all = {y, in.norm.running_mean, in.norm.running_var, in.x.grad()};
-  for (const torch::Tensor& leaf : {in.norm.weight, in.norm.bias, in.residual}) {
-    if (leaf.defined()) all.push_back(leaf.grad());
-  }
-  return all;
 }
 
 TEST_F(BatchNormOnGpu, TrainingGivesTheValuesAndGradientsOfTorch) {
@@ -93,10 +80,8 @@ TEST_F(BatchNormOnGpu, TrainingGivesTheValuesAndGradientsOfTorch) {
           Inputs ours = inputs.with(type, torch::kFloat32);
           Inputs exact = inputs.with(torch::kFloat64, torch::kFloat64);
           ASSERT_TRUE(fits_batch_norm_gpu(ours.norm, ours.x));
-          const auto a = values_and_gradients(
-              ours, batch_norm(ours.norm, ours.x, true, views, relu, ours.residual));
-          const auto b = values_and_gradients(
-              exact, batch_norm_composed(exact.norm, exact.x, true, views, relu, exact.residual));
+          const auto a = trained(ours, views, relu);
+          const auto b = trained_by_torch(exact, views, relu);
           ASSERT_EQ(a.size(), b.size());
           for (std::size_t i = 0; i < a.size(); ++i) {
             const torch::Tensor difference = a[i].detach().to(torch::kFloat64) - b[i].detach();

@@ -10,6 +10,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
+#include "riffle/model/testing/batch_norm_inputs.h"
 
 namespace riffle {
 namespace {
@@ -23,19 +24,11 @@ torch::Tensor random_tensor(torch::IntArrayRef shape, std::uint64_t position, fl
   return tensor;
 }
 
-struct Inputs {
-  BatchNormTensors norm;
-  torch::Tensor x;
-  torch::Tensor residual;
-  torch::Tensor weights_of_loss;
-};
-
-Inputs make_inputs(torch::IntArrayRef shape, bool affine, bool residual, torch::ScalarType type) {
+BatchNormInputs make_inputs(torch::IntArrayRef shape, bool affine, bool residual,
+                            torch::ScalarType type) {
   const std::int64_t channels = shape[1];
   const auto leaf = [&](const torch::Tensor& value) { return value.to(type).requires_grad_(); };
-  Inputs in;
-  in.norm.momentum = 0.1;
-  in.norm.epsilon = 1e-5;
+  BatchNormInputs in;
   if (affine) {
     in.norm.weight = leaf(random_tensor({channels}, 1, 1.0f));
     in.norm.bias = leaf(random_tensor({channels}, 2));
@@ -46,15 +39,6 @@ Inputs make_inputs(torch::IntArrayRef shape, bool affine, bool residual, torch::
   if (residual) in.residual = leaf(random_tensor(shape, 6));
   in.weights_of_loss = random_tensor(shape, 7).to(type);
   return in;
-}
-
-std::vector<torch::Tensor> values_and_gradients(Inputs& in, torch::Tensor y) {
-  (y * in.weights_of_loss).sum().backward();
-  std::vector<torch::Tensor> all = {y, in.norm.running_mean, in.norm.running_var, in.x.grad()};
-  for (const torch::Tensor& leaf : {in.norm.weight, in.norm.bias, in.residual}) {
-    if (leaf.defined()) all.push_back(leaf.grad());
-  }
-  return all;
 }
 
 void expect_close(const torch::Tensor& ours, const torch::Tensor& expected,
@@ -73,12 +57,10 @@ TEST(BatchNorm, TrainingGivesTheValuesAndGradientsOfTorchInDoublePrecision) {
         const bool affine = options & 1;
         const bool residual = options & 2;
         const bool relu = options & 4;
-        Inputs ours = make_inputs(shape, affine, residual, torch::kFloat32);
-        Inputs exact = make_inputs(shape, affine, residual, torch::kFloat64);
-        const auto a = values_and_gradients(
-            ours, batch_norm(ours.norm, ours.x, true, views, relu, ours.residual));
-        const auto b = values_and_gradients(
-            exact, batch_norm_composed(exact.norm, exact.x, true, views, relu, exact.residual));
+        BatchNormInputs ours = make_inputs(shape, affine, residual, torch::kFloat32);
+        BatchNormInputs exact = make_inputs(shape, affine, residual, torch::kFloat64);
+        const auto a = trained(ours, views, relu);
+        const auto b = trained_by_torch(exact, views, relu);
         ASSERT_EQ(a.size(), b.size());
         for (std::size_t i = 0; i < a.size(); ++i) {
           expect_close(a[i], b[i],
@@ -93,8 +75,8 @@ TEST(BatchNorm, TrainingGivesTheValuesAndGradientsOfTorchInDoublePrecision) {
 TEST(BatchNorm, EvaluationUsesRunningStatisticsAndLeavesThemAlone) {
   const torch::NoGradGuard no_gradient;
   for (const bool relu : {false, true}) {
-    Inputs ours = make_inputs({6, 20, 4, 4}, true, true, torch::kFloat32);
-    Inputs exact = make_inputs({6, 20, 4, 4}, true, true, torch::kFloat64);
+    BatchNormInputs ours = make_inputs({6, 20, 4, 4}, true, true, torch::kFloat32);
+    BatchNormInputs exact = make_inputs({6, 20, 4, 4}, true, true, torch::kFloat64);
     const torch::Tensor mean = ours.norm.running_mean.clone();
     const torch::Tensor y = batch_norm(ours.norm, ours.x, false, 1, relu, ours.residual);
     expect_close(y, batch_norm_composed(exact.norm, exact.x, false, 1, relu, exact.residual), "y");
@@ -103,7 +85,7 @@ TEST(BatchNorm, EvaluationUsesRunningStatisticsAndLeavesThemAlone) {
 }
 
 TEST(BatchNorm, AChannelFarFromZeroKeepsItsVariance) {
-  Inputs in = make_inputs({8, 4, 16, 16}, false, false, torch::kFloat32);
+  BatchNormInputs in = make_inputs({8, 4, 16, 16}, false, false, torch::kFloat32);
   const torch::Tensor far = (in.x.detach() + 1000.0).requires_grad_();
   const torch::Tensor y = batch_norm(in.norm, far, true, 1, false, {});
   const torch::Tensor exact =
@@ -117,7 +99,7 @@ TEST(BatchNorm, TheNumberOfThreadsDoesNotChangeABit) {
   std::vector<std::vector<torch::Tensor>> results;
   for (const int n : {1, 3}) {
     torch::set_num_threads(n);
-    Inputs in = make_inputs({32, 24, 19, 17}, true, true, torch::kFloat32);
+    BatchNormInputs in = make_inputs({32, 24, 19, 17}, true, true, torch::kFloat32);
     results.push_back(
         values_and_gradients(in, batch_norm(in.norm, in.x, true, 2, true, in.residual)));
   }
@@ -128,7 +110,7 @@ TEST(BatchNorm, TheNumberOfThreadsDoesNotChangeABit) {
 }
 
 TEST(BatchNorm, OneValuePerChannelIsRefused) {
-  Inputs in = make_inputs({2, 5}, true, false, torch::kFloat32);
+  BatchNormInputs in = make_inputs({2, 5}, true, false, torch::kFloat32);
   EXPECT_THROW(batch_norm(in.norm, in.x, true, 2, false, {}), Error);
 }
 

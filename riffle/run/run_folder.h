@@ -47,7 +47,7 @@ class RunFolder {
 
   // "update-000000200", or "fill-000000012" before the first update: the stream batches taken.
   static std::string checkpoint_name(std::int64_t update, std::int64_t batches);
-  // Returns the update that a checkpoint's name tells; nothing before the first one.
+  // Returns the update in a checkpoint's name; nothing before the first one.
   static std::optional<std::int64_t> update_of(const std::string& checkpoint);
   std::filesystem::path state_file(const std::string& checkpoint) const;
   std::filesystem::path manifest(const std::string& checkpoint) const;

@@ -18,13 +18,8 @@ namespace riffle {
 namespace {
 
 LearnerConfig tiny(const std::string& policy) {
-  LearnerConfig config = small_learner();
-  config.buffer.policy = policy;
-  config.buffer.capacity = "32";
-  config.train.updates = 3;
+  LearnerConfig config = small_learner(policy);
   config.train.max_updates = 12;
-  config.train.warm_features = 2;
-  config.seed = 5;
   return config;
 }
 

@@ -16,6 +16,7 @@
 #include "riffle/run/checkpoint.h"
 #include "riffle/run/run_folder.h"
 #include "riffle/run/training.h"
+#include "riffle/train/testing/learner.h"
 
 namespace riffle {
 
@@ -24,23 +25,8 @@ namespace fs = std::filesystem;
 inline Config tiny(const std::string& policy) {
   Config config;
   config.stream = "synthetic:?frames=6&size=16&seed=1";
-  auto& learner = config.learner;
-  learner.model.arch = Arch::resnet10;
-  learner.model.stem = Stem::stride2;
-  learner.model.width = 2;
-  learner.model.projector_hidden = 8;
-  learner.model.projector_out = 8;
-  learner.model.predictor_hidden = 4;
-  learner.augment.size = 16;
-  learner.augment.blur = 0;
-  learner.buffer.policy = policy;
-  learner.buffer.capacity = "32";
-  learner.train.batch = 8;
-  learner.train.updates = 3;
-  learner.train.max_updates = 20;
-  learner.train.threads = 1;
-  learner.train.warm_features = 2;
-  learner.seed = 5;
+  config.learner = small_learner(policy);
+  config.learner.train.max_updates = 20;
   config.metrics.every = 1;
   config.metrics.nearest_every = 5;
   config.checkpoint.every = 1;

@@ -5,7 +5,7 @@
 //
 //   frames    frames per clip (N_seq)
 //   classes   number of classes, up to 49. A class is the texture of the object and the texture of
-//             the background, never a colour; the object's shape tells nothing. A label reads
+//             the background, never a colour; the object's shape says nothing of it. A label reads
 //             "stripes-on-checker"
 //   size      of the square picture, in pixels
 //   seed      two seeds give two streams of the same distribution that share no clip

@@ -15,6 +15,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
+#include "riffle/stream/testing/generated_stream.h"
 #include "riffle/stream/testing/loopback_server.h"
 #include "riffle/stream/testing/video_folder.h"
 
@@ -41,15 +42,6 @@ class VideoLiveStream : public VideoFolder {
   }
   std::unique_ptr<Stream> open_live(const std::string& options = "", const char* target = "/live") {
     return open_stream(cat("video:", server_.url(target), "?", options));
-  }
-  std::vector<Sample> take(Stream& stream, std::size_t count) {
-    std::vector<Sample> samples;
-    while (samples.size() < count) {
-      auto sample = stream.next();
-      if (!sample) break;
-      samples.push_back(std::move(*sample));
-    }
-    return samples;
   }
 
   LoopbackServer server_;
