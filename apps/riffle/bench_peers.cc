@@ -22,7 +22,7 @@ std::vector<std::string> command_of(const StepShape& shape, const std::vector<st
                                       "-u",
                                       "PYTORCH_CUDA_ALLOC_CONF",
                                       RIFFLE_PYTHON,
-                                      std::string(RIFFLE_SOURCE_DIR) + "/bench/simsiam_step.py",
+                                      std::string(RIFFLE_SOURCE_DIR) + "/bench/training_step.py",
                                       "--rounds"};
   const auto add = [&](const char* name, const auto& value) {
     command.push_back(name);
@@ -31,6 +31,7 @@ std::vector<std::string> command_of(const StepShape& shape, const std::vector<st
   ModelConfig model = shape.model;
   Fields fields;
   model.describe(fields);
+  add("--objective", model.objective);
   add("--arch", fields.get("model.arch"));
   add("--stem", fields.get("model.stem"));
   add("--width", model.width);

@@ -18,12 +18,14 @@
 #include "riffle/base/median.h"
 #include "riffle/bench/ceilings.h"
 #include "riffle/bench/step_bench.h"
+#include "riffle/model/objective.h"
 #include "riffle/train/profile.h"
 
 namespace riffle {
 namespace {
 
 struct StepOptions : BenchTurns {
+  std::string objective = "simsiam";
   std::string arch = "resnet18";
   std::string stem = "small";
   std::int64_t width = 64;
@@ -41,6 +43,7 @@ struct StepOptions : BenchTurns {
     ModelConfig config;
     Fields fields;
     config.describe(fields);
+    fields.set("model.objective", objective);
     fields.set("model.arch", arch);
     fields.set("model.stem", stem);
     config.width = width;
@@ -116,6 +119,10 @@ void add_bench_step(CLI::App& bench) {
       "One training step (forward, backward, SGD; on a GPU the views too), beside Python torch");
   const auto options = std::make_shared<StepOptions>();
   const auto positive = CLI::Range(std::int64_t{1}, std::int64_t{1} << 20);
+  command
+      ->add_option("--objective", options->objective,
+                   cat("The method: ", join(objective_names(), ", ")))
+      ->capture_default_str();
   command->add_option("--arch", options->arch, "resnet10, resnet18 or resnet50")
       ->capture_default_str();
   command->add_option("--stem", options->stem, "standard, small or stride2")->capture_default_str();

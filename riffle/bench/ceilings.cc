@@ -18,6 +18,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kFirstLayer = "encoder.conv1.weight";
+// A copy that is not trained: batches pass it forward alone.
+constexpr std::string_view kCopy = "target.";
 
 // How often the activations of a layer are read or written at least when a norm and what goes with
 // it are single passes: forward they are written, read for the statistics, read and written
@@ -25,6 +27,7 @@ constexpr std::string_view kFirstLayer = "encoder.conv1.weight";
 // and again for the gradient, which is written, then read twice, with the layer's input, and
 // written.
 constexpr double kPasses = 14;
+constexpr double kForwardPasses = 5;
 
 template <typename Work>
 double seconds_of(c10::Device device, const Work& work) {
@@ -130,24 +133,26 @@ Ceilings measure_ceilings(c10::Device device) {
 }
 
 StepCost step_cost(const ModelConfig& model, std::int64_t size, int number_bytes) {
-  double operations = 0, outputs = 0;  // of one view
+  double operations = 0, numbers = 0;  // of one view
   for (const auto& item : make_objective(model, /*seed=*/0)->named_parameters()) {
     const torch::Tensor& weight = item.value();
     if (weight.dim() < 2) continue;
+    const bool copy = item.key().starts_with(kCopy);
+    const std::string name = copy ? item.key().substr(kCopy.size()) : item.key();
     auto products = static_cast<double>(weight.numel());
     double pixels = 1;
     if (weight.dim() == 4) {
-      const Sides sides = sides_of(item.key(), model, size);
+      const Sides sides = sides_of(name, model, size);
       const auto along = static_cast<double>(products_along(sides, weight.size(2)));
       products *= along * along / static_cast<double>(weight.size(2) * weight.size(2));
       pixels = static_cast<double>(sides.out * sides.out);
     }
     // Forward, and backward for the gradients of the weights and of what came in, which for the
     // pictures is not needed.
-    operations += 2 * products * (item.key() == kFirstLayer ? 2 : 3);
-    outputs += pixels * static_cast<double>(weight.size(0));
+    operations += 2 * products * (copy ? 1 : name == kFirstLayer ? 2 : 3);
+    numbers += (copy ? kForwardPasses : kPasses) * pixels * static_cast<double>(weight.size(0));
   }
-  return {.operations = kViews * operations, .bytes = kPasses * kViews * number_bytes * outputs};
+  return {.operations = kViews * operations, .bytes = kViews * number_bytes * numbers};
 }
 
 }  // namespace riffle

@@ -58,6 +58,17 @@ TEST(StepCost, OfAResNet50IsThatOfItsBottlenecks) {
   EXPECT_NEAR(cost, operations(encoder, 2048.0 * 2048 * 3 + 2 * 512.0 * 2048), 1e-9 * cost);
 }
 
+TEST(StepCost, OfByolHasTheForwardPassOfItsTargetOnTop) {
+  ModelConfig model;
+  model.arch = Arch::resnet18;
+  model.stem = Stem::standard;
+  const StepCost alone = step_cost(model, 224, 2);
+  model.objective = "byol";
+  const StepCost both = step_cost(model, 224, 2);
+  EXPECT_NEAR(both.operations / alone.operations, 1 + 1.0 / 3, 0.03);
+  EXPECT_NEAR(both.bytes / alone.bytes, 1 + 5.0 / 14, 0.01);
+}
+
 TEST(StepCost, GrowsWithThePixelsAndTheWidthOfNumbers) {
   ModelConfig model;
   model.arch = Arch::resnet10;

@@ -42,7 +42,8 @@ BatchNorm::BatchNorm(std::int64_t channels, Options options) {
   batches_tracked_ = register_buffer("num_batches_tracked", torch::zeros({}, torch::kInt64));
 }
 
-BatchNormTensors BatchNorm::tensors() const {
+BatchNormTensors BatchNorm::tensors(Pass pass) const {
+  if (pass.training && pass.counters != nullptr) pass.counters->push_back(batches_tracked_);
   return {.weight = weight_,
           .bias = bias_,
           .running_mean = running_mean_,
@@ -53,16 +54,16 @@ BatchNormTensors BatchNorm::tensors() const {
 
 torch::Tensor BatchNorm::forward(const torch::Tensor& maps, Pass pass, bool relu,
                                  const torch::Tensor& residual) const {
-  return batch_norm(tensors(), maps, pass.training, pass.views, relu, residual);
+  return batch_norm(tensors(pass), maps, pass.training, pass.views, relu, residual);
 }
 
 Fork BatchNorm::forward_forked(const torch::Tensor& maps, Pass pass,
                                const torch::Tensor& residual) const {
-  return batch_norm_forked(tensors(), maps, pass.training, pass.views, /*relu=*/true, residual);
+  return batch_norm_forked(tensors(pass), maps, pass.training, pass.views, /*relu=*/true, residual);
 }
 
 torch::Tensor BatchNorm::forward_and_pool(const torch::Tensor& maps, Pass pass) const {
-  return batch_norm_relu_pool(tensors(), maps, pass.training, pass.views);
+  return batch_norm_relu_pool(tensors(pass), maps, pass.training, pass.views);
 }
 
 }  // namespace riffle

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include <torch/nn/module.h>
 #include <torch/types.h>
@@ -26,6 +27,9 @@ struct Pass {
   // The batch is this many equal batches one after the other, each normalised by its own
   // statistics.
   std::int64_t views = 1;
+  // In training: where the batch norms that the batch passes leave their counters of batches. Only
+  // files read those, so Objective counts for all at once.
+  std::vector<torch::Tensor>* counters = nullptr;
 };
 
 class Conv : public torch::nn::Module {
@@ -70,12 +74,9 @@ class BatchNorm : public torch::nn::Module {
   // As forward() with a ReLU, then the largest of each 3x3 pixels, with stride 2 and padding 1.
   torch::Tensor forward_and_pool(const torch::Tensor& maps, Pass pass) const;
 
-  // Returns how many batches the running statistics have seen. Only files read it, so Objective
-  // counts for all layers at once.
-  const torch::Tensor& batches_tracked() const { return batches_tracked_; }
-
  private:
-  BatchNormTensors tensors() const;
+  // What a pass needs; leaves the counter.
+  BatchNormTensors tensors(Pass pass) const;
 
   torch::Tensor weight_;
   torch::Tensor bias_;

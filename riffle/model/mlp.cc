@@ -29,12 +29,27 @@ Mlp::Mlp(const Init& init, const std::vector<std::int64_t>& widths, Ending endin
 }
 
 torch::Tensor Mlp::forward(const torch::Tensor& rows, Pass pass) const {
+  return ending(before_ending(rows, pass), pass);
+}
+
+torch::Tensor Mlp::before_ending(const torch::Tensor& rows, Pass pass) const {
   torch::Tensor hidden = rows;
   for (std::size_t i = 0; i + 1 < linears_.size(); ++i) {
     hidden = norms_[i]->forward(linears_[i]->forward(hidden), pass, /*relu=*/true);
   }
-  const torch::Tensor out = linears_.back()->forward(hidden).to(torch::kFloat32);
-  return norms_.size() < linears_.size() ? out : norms_.back()->forward(out, pass, /*relu=*/false);
+  return linears_.back()->forward(hidden).to(torch::kFloat32);
+}
+
+torch::Tensor Mlp::ending(const torch::Tensor& outputs, Pass pass) const {
+  if (norms_.size() < linears_.size()) return outputs;
+  return norms_.back()->forward(outputs, pass, /*relu=*/false);
+}
+
+std::shared_ptr<Mlp> make_projector(const ModelConfig& config, std::int64_t inputs,
+                                    const Init& init) {
+  const std::int64_t hidden = config.projector_hidden == 0 ? inputs : config.projector_hidden;
+  return std::make_shared<Mlp>(init, std::vector{inputs, hidden, hidden, config.projector_out},
+                               Mlp::Ending::norm);
 }
 
 }  // namespace riffle

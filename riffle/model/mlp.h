@@ -9,6 +9,7 @@
 #include <torch/types.h>
 
 #include "riffle/model/layers.h"
+#include "riffle/model/model_config.h"
 
 namespace riffle {
 
@@ -25,9 +26,18 @@ class Mlp : public torch::nn::Module {
   // [n, widths.front()] to [n, widths.back()], in float32 whatever the type of `rows`.
   torch::Tensor forward(const torch::Tensor& rows, Pass pass) const;
 
+  // The two halves of forward(): all but the norm at the end, in float32, and that norm.
+  torch::Tensor before_ending(const torch::Tensor& rows, Pass pass) const;
+  torch::Tensor ending(const torch::Tensor& outputs, Pass pass) const;
+
  private:
   std::vector<std::shared_ptr<Linear>> linears_;
   std::vector<std::shared_ptr<BatchNorm>> norms_;  // one fewer where the ending is a bias
 };
+
+// Returns the projector that all methods share: three layers that end with a norm, from the
+// encoder's `inputs` features to config.projector_out.
+std::shared_ptr<Mlp> make_projector(const ModelConfig& config, std::int64_t inputs,
+                                    const Init& init);
 
 }  // namespace riffle

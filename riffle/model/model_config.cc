@@ -11,6 +11,10 @@ void check_least(const char* key, std::int64_t value, std::int64_t least) {
   if (value < least) throw Error(cat(key, " is ", value, "; it must be at least ", least));
 }
 
+void check_weight(const char* key, double value) {
+  if (!(value >= 0)) throw Error(cat(key, " is ", value, "; it must be at least 0"));
+}
+
 }  // namespace
 
 void ModelConfig::describe(Fields& fields) {
@@ -34,7 +38,21 @@ void ModelConfig::describe(Fields& fields) {
   fields.add("model.projector_hidden", projector_hidden,
              "hidden width of the projector; 0: the encoder's output width");
   fields.add("model.projector_out", projector_out, "width of the tracked features");
-  fields.add("model.predictor_hidden", predictor_hidden, "hidden width of the predictor");
+  fields.add("model.predictor_hidden", predictor_hidden,
+             "hidden width of the predictor of simsiam and byol");
+  fields.add("model.temperature", temperature,
+             "simclr: what similarities are divided by; the smaller, the more the nearest pictures "
+             "count");
+  fields.add("model.ema", ema,
+             "byol: share of itself that the target, a moving average of the network, keeps at an "
+             "update");
+  fields.add("model.vicreg_invariance", vicreg_invariance, "vicreg: weight of the invariance");
+  fields.add("model.vicreg_variance", vicreg_variance, "vicreg: weight of the variance");
+  fields.add("model.vicreg_covariance", vicreg_covariance, "vicreg: weight of the covariance");
+  fields.add("model.visreg_weight", visreg_weight,
+             "visreg: weight of centre, scale and shape; the invariance has the rest of 1");
+  fields.add("model.visreg_slices", visreg_slices,
+             "visreg: random directions along which the shape is compared, others at every update");
   fields.add(
       "model.init", init,
       "safetensors file with the weights the encoder starts from, under torchvision's names; "
@@ -47,6 +65,19 @@ void ModelConfig::validate() const {
   check_least("model.projector_out", projector_out, 1);
   check_least("model.predictor_hidden", predictor_hidden, 1);
   check_least("model.grow_every", grow_every, 0);
+  check_least("model.visreg_slices", visreg_slices, 1);
+  if (!(temperature > 0)) {
+    throw Error(cat("model.temperature is ", temperature, "; it must be above 0"));
+  }
+  if (!(ema >= 0 && ema < 1)) {
+    throw Error(cat("model.ema is ", ema, "; it must be at least 0 and below 1"));
+  }
+  if (!(visreg_weight > 0 && visreg_weight < 1)) {
+    throw Error(cat("model.visreg_weight is ", visreg_weight, "; it must lie between 0 and 1"));
+  }
+  check_weight("model.vicreg_invariance", vicreg_invariance);
+  check_weight("model.vicreg_variance", vicreg_variance);
+  check_weight("model.vicreg_covariance", vicreg_covariance);
   if (grow_every == 0) return;
   if (residual_gamma != 0.0) {
     throw Error(cat("model.grow_every=", grow_every, " needs model.residual_gamma=0, not ",

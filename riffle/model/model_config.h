@@ -31,7 +31,20 @@ struct ModelConfig {
   std::int64_t projector_hidden = 0;
   // Width of the tracked features.
   std::int64_t projector_out = 2048;
+  // simsiam, byol
   std::int64_t predictor_hidden = 512;
+  // simclr: what cosine similarities are divided by.
+  double temperature = 0.2;
+  // byol: share of itself that the moving average keeps at an update.
+  double ema = 0.99;
+  // vicreg: weights of its terms.
+  double vicreg_invariance = 25.0;
+  double vicreg_variance = 25.0;
+  double vicreg_covariance = 1.0;
+  // visreg: weight of the regulariser; the invariance has the rest of 1.
+  double visreg_weight = 0.6;
+  // visreg: random directions an update.
+  std::int64_t visreg_slices = 1024;
   // Safetensors file with the encoder's first weights; empty: random ones.
   std::string init = {};
 

@@ -11,10 +11,15 @@
 #include "riffle/augment/view_plan.h"
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/model/byol.h"
 #include "riffle/model/encoder_weights.h"
 #include "riffle/model/mlp.h"
+#include "riffle/model/moving_average.h"
 #include "riffle/model/resnet.h"
+#include "riffle/model/simclr.h"
 #include "riffle/model/simsiam.h"
+#include "riffle/model/vicreg.h"
+#include "riffle/model/visreg.h"
 #include "riffle/model/weight_cast.h"
 #include "riffle/tensors/unit_length.h"
 
@@ -33,7 +38,8 @@ struct KnownObjective {
 
 const std::vector<KnownObjective>& known_objectives() {
   static const std::vector<KnownObjective> kObjectives = {
-      {"simsiam", make<SimSiam>},
+      {"simsiam", make<SimSiam>}, {"simclr", make<SimClr>}, {"byol", make<Byol>},
+      {"vicreg", make<VicReg>},   {"visreg", make<VisReg>},
   };
   return kObjectives;
 }
@@ -52,8 +58,6 @@ void check_views(const torch::Tensor& views) {
   }
 }
 
-bool awake(const torch::Tensor& parameter) { return parameter.requires_grad(); }
-
 }  // namespace
 
 Objective::Objective(const ModelConfig& config, std::uint64_t seed)
@@ -61,70 +65,57 @@ Objective::Objective(const ModelConfig& config, std::uint64_t seed)
   config.validate();
   const Init init(seed);
   encoder_ = register_module("encoder", std::make_shared<ResNet>(config, init.at("encoder")));
-  const std::int64_t width = encoder_dim();
-  const std::int64_t hidden = config.projector_hidden == 0 ? width : config.projector_hidden;
-  projector_ = register_module(
-      "projector",
-      std::make_shared<Mlp>(init.at("projector"), std::vector{width, hidden, hidden, feature_dim_},
-                            Mlp::Ending::norm));
+  projector_ =
+      register_module("projector", make_projector(config, encoder_dim(), init.at("projector")));
   set_grown(grow_every_ == 0 ? encoder_->blocks_to_grow() : 0);
 }
 
 std::int64_t Objective::encoder_dim() const { return encoder_->features(); }
 
+std::shared_ptr<MovingAverage> Objective::make_moving_average(const ModelConfig& config) const {
+  return std::make_shared<MovingAverage>(config, encoder_, projector_);
+}
+
 void Objective::set_grown(int blocks) {
-  grown_ = blocks;
   encoder_->set_grown(blocks);
+  for (const auto& average : moving_averages(*this)) average->grow();
 }
 
 bool Objective::grow_to(std::int64_t update) {
   if (grow_every_ == 0) return false;
   const auto blocks =
       static_cast<int>(std::min<std::int64_t>(update / grow_every_, encoder_->blocks_to_grow()));
-  if (blocks == grown_) return false;
+  if (blocks == encoder_->grown()) return false;
   set_grown(blocks);
   return true;
 }
 
-// Both views of a batch pass together, batch norm keeping their statistics apart: convolutions are
-// quicker on one large batch than on two.
-torch::Tensor Objective::embed(const torch::Tensor& views, const Pass& pass) const {
-  return projector_->forward(encoder_->forward(views, pass), pass);
-}
-
-// The weights of convolutions and linear layers, but for blocks that sleep, unless they are of this
-// type already.
+// The weights of convolutions and linear layers, but for blocks that sleep and for moving averages,
+// unless they are of this type already.
 std::vector<torch::Tensor> Objective::weights_to_cast(torch::ScalarType type) const {
   std::vector<torch::Tensor> weights;
   if (type == torch::kFloat32) return weights;
   for (const torch::Tensor& parameter : parameters()) {
-    if (parameter.dim() > 1 && awake(parameter)) weights.push_back(parameter);
+    if (parameter.dim() > 1 && parameter.requires_grad()) weights.push_back(parameter);
   }
   return weights;
-}
-
-void Objective::count_batches() const {
-  std::vector<torch::Tensor> counts;
-  for (const auto& module : modules(/*include_self=*/false)) {
-    const auto norm = std::dynamic_pointer_cast<BatchNorm>(module);
-    if (norm && std::ranges::all_of(norm->parameters(), awake)) {
-      counts.push_back(norm->batches_tracked());
-    }
-  }
-  at::_foreach_add_(counts, kViews);
 }
 
 ObjectiveOutput Objective::forward(const torch::Tensor& views) {
   check_views(views);
   const WeightCast cast(weights_to_cast(views.scalar_type()), views.scalar_type());
-  const Pass pass{.training = true, .views = kViews};
-  const torch::Tensor embeddings = embed(views, pass);
+  std::vector<torch::Tensor> counters;
+  const Pass pass{.training = true, .views = kViews, .counters = &counters};
+  // Both views of a batch pass together, batch norm keeping their statistics apart: convolutions
+  // are quicker on one large batch than on two.
+  const torch::Tensor projections = projector_->before_ending(encoder_->forward(views, pass), pass);
+  const torch::Tensor embeddings = projector_->ending(projections, pass);
   const torch::Tensor fixed = embeddings.detach();
   const torch::Tensor targets = unit_length(fixed);
-  const torch::Tensor value = loss({views, embeddings, targets, pass});
+  const torch::Tensor value = loss({views, projections, embeddings, targets, pass});
 
   const torch::NoGradGuard no_gradient;
-  count_batches();
+  at::_foreach_add_(counters, kViews);
   const auto halves = fixed.chunk(kViews);
   return {.loss = value,
           .features = unit_length(halves[0] + halves[1]),
@@ -135,7 +126,8 @@ ObjectiveOutput Objective::forward(const torch::Tensor& views) {
 torch::Tensor Objective::features(const torch::Tensor& views) {
   const torch::NoGradGuard no_gradient;
   const WeightCast cast(weights_to_cast(views.scalar_type()), views.scalar_type());
-  return unit_length(embed(views, {.training = false}));
+  const Pass pass{.training = false};
+  return unit_length(projector_->forward(encoder_->forward(views, pass), pass));
 }
 
 torch::Tensor Objective::encode(const torch::Tensor& pictures) {
@@ -157,6 +149,7 @@ std::shared_ptr<Objective> make_objective(const ModelConfig& config, std::uint64
   } catch (const Error& error) {
     throw Error(cat("model.init=", config.init, ": ", error.what()), error.kind());
   }
+  for (const auto& average : moving_averages(*objective)) average->begin();
   return objective;
 }
 

@@ -20,6 +20,7 @@
 namespace riffle {
 
 class Mlp;
+class MovingAverage;
 class ResNet;
 struct Pass;
 
@@ -66,8 +67,8 @@ class Objective : public torch::nn::Module {
   virtual std::vector<torch::Tensor> predictor_parameters() { return {}; }
 
   // Called after each step of the optimiser, for what follows the parameters without a gradient,
-  // such as a copy that is their moving average. Such a copy is a registered module whose
-  // parameters do not require a gradient. Recorded on a GPU as loss() is.
+  // such as a MovingAverage. Such a copy is a registered module whose parameters do not require a
+  // gradient. Recorded on a GPU as loss() is.
   virtual void follow() {}
 
  protected:
@@ -76,24 +77,25 @@ class Objective : public torch::nn::Module {
 
   // One training pass of both views of n samples.
   struct Batch {
-    const torch::Tensor& views;       // [2 n, channels, height, width]
-    const torch::Tensor& embeddings;  // [2 n, feature_dim], float32
-    const torch::Tensor& targets;     // the same at unit length, without gradient
-    const Pass& pass;                 // how they passed; a method's own heads follow it
+    const torch::Tensor& views;        // [2 n, channels, height, width]
+    const torch::Tensor& projections;  // [2 n, feature_dim], float32, before the projector's norm
+    const torch::Tensor& embeddings;   // the same after it
+    const torch::Tensor& targets;      // embeddings at unit length, without gradient
+    const Pass& pass;                  // how they passed; a method's own heads follow it
   };
   // Returns the loss of a batch, a float32 scalar. Weights are cast meanwhile. On a GPU this is
   // recorded once and replayed: it must not read a value back, choose by one, or draw on the host.
   virtual torch::Tensor loss(const Batch& batch) = 0;
 
+  // Returns a copy of encoder and projector that a method registers and moves in follow().
+  std::shared_ptr<MovingAverage> make_moving_average(const ModelConfig& config) const;
+
  private:
-  torch::Tensor embed(const torch::Tensor& views, const Pass& pass) const;
   std::vector<torch::Tensor> weights_to_cast(torch::ScalarType type) const;
-  void count_batches() const;
   void set_grown(int blocks);
 
   std::int64_t feature_dim_;
   std::int64_t grow_every_;
-  int grown_ = 0;
   std::shared_ptr<ResNet> encoder_;
   std::shared_ptr<Mlp> projector_;
 };

@@ -174,9 +174,11 @@ ResNet::ResNet(const ModelConfig& config, const Init& init)
   }
   features_ = in;
   growth_ = growth_order(layout);
+  grown_ = blocks_to_grow();
 }
 
 void ResNet::set_grown(int count) {
+  grown_ = count;
   for (std::size_t i = 0; i < growth_.size(); ++i) {
     Block& block = blocks_[growth_[i]];
     block.awake = static_cast<int>(i) < count;

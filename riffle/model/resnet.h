@@ -42,6 +42,7 @@ class ResNet : public torch::nn::Module {
   // Wakes the first `count` of those; the others sleep. The order: second blocks from the last
   // stage to the first, then third blocks, and so on.
   void set_grown(int count);
+  int grown() const { return grown_; }
 
  private:
   struct Block {
@@ -53,6 +54,7 @@ class ResNet : public torch::nn::Module {
   std::shared_ptr<BatchNorm> bn1_;
   std::vector<Block> blocks_;
   std::vector<std::size_t> growth_;  // indices of blocks, in the order in which they wake
+  int grown_ = 0;
   bool max_pool_;
   std::int64_t features_;
 };

@@ -18,8 +18,8 @@ std::vector<torch::Tensor> SimSiam::predictor_parameters() { return predictor_->
 torch::Tensor SimSiam::loss(const Batch& batch) {
   const torch::Tensor predictions =
       predictor_->forward(batch.embeddings.to(batch.views.scalar_type()), batch.pass);
-  const std::int64_t rows = batch.targets.size(0);
-  return (unit_length(predictions) * batch.targets.roll(rows / 2, 0)).sum() *
+  const std::int64_t rows = predictions.size(0);
+  return (unit_length(predictions) * targets(batch).roll(rows / 2, 0)).sum() *
          (-1.0 / static_cast<double>(rows));
 }
 

@@ -17,6 +17,11 @@ class SimSiam : public Objective {
 
   std::vector<torch::Tensor> predictor_parameters() override;
 
+ protected:
+  // Returns what a view's prediction is compared with, of the other view: [2 n, feature_dim], of
+  // unit length, without a gradient.
+  virtual torch::Tensor targets(const Batch& batch) { return batch.targets; }
+
  private:
   torch::Tensor loss(const Batch& batch) override;
 

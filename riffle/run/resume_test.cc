@@ -25,12 +25,21 @@ struct Case {
   FeatureTime features = FeatureTime::draw;
   Storage storage = Storage::raw;
   DrawRule draw = DrawRule::uniform;
+  std::string objective = "simsiam";
 };
+
+Case with_method(const std::string& objective) {
+  return {.name = objective,
+          .policy = "merge",
+          .features = FeatureTime::arrival,
+          .objective = objective};
+}
 
 class ResumeEverywhere : public ResumeTest, public testing::WithParamInterface<Case> {};
 
 TEST_P(ResumeEverywhere, EndsAsIfNothingHadHappened) {
   Config config = tiny(GetParam().policy);
+  config.learner.model.objective = GetParam().objective;
   config.learner.buffer.features = GetParam().features;
   config.learner.buffer.storage = GetParam().storage;
   config.learner.buffer.draw = GetParam().draw;
@@ -55,7 +64,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"merge", "merge", FeatureTime::arrival},
                     Case{"merge_weighted", "merge", FeatureTime::draw, Storage::raw,
                          DrawRule::weight},
-                    Case{"reservoir_jpeg", "reservoir", FeatureTime::draw, Storage::jpeg}),
+                    Case{"reservoir_jpeg", "reservoir", FeatureTime::draw, Storage::jpeg},
+                    with_method("simclr"), with_method("byol"), with_method("vicreg"),
+                    with_method("visreg")),
     [](const auto& test) { return test.param.name; });
 
 TEST_F(ResumeTest, OnOtherCoresARunKeepsItsThreadsAndItsBits) {

@@ -158,8 +158,7 @@ TEST(Learner, ALossThatIsNoLongerFiniteStopsTheRunNamingTheUpdate) {
   }
 }
 
-TEST_P(LearnerPolicies, RestoredInAnotherLearnerContinuesTheSame) {
-  const auto config = tiny(GetParam());
+void expect_continues_restored(const LearnerConfig& config) {
   const auto stream = open_stream(kStream);
   Learner whole(config, *stream);
   for (const int until : {0, 1, 4, 9}) {
@@ -181,9 +180,24 @@ TEST_P(LearnerPolicies, RestoredInAnotherLearnerContinuesTheSame) {
   }
 }
 
+TEST_P(LearnerPolicies, RestoredInAnotherLearnerContinuesTheSame) {
+  expect_continues_restored(tiny(GetParam()));
+}
+
+class LearnerMethods : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, LearnerMethods, testing::ValuesIn(objective_names()),
+                         [](const auto& known) { return known.param; });
+
+TEST_P(LearnerMethods, RestoredInAnotherLearnerContinuesTheSame) {
+  auto config = tiny("merge");
+  config.model.objective = GetParam();
+  expect_continues_restored(config);
+}
+
 // Its blocks wake before updates 3, 6, 9 and 12, counted from 0.
-LearnerConfig growing() {
+LearnerConfig growing(const std::string& objective = "simsiam") {
   auto config = tiny("minred");
+  config.model.objective = objective;
   config.model.arch = Arch::resnet18;
   config.model.grow_every = 3;
   config.train.max_updates = 14;
@@ -214,9 +228,10 @@ TEST(Learner, ABlockThatIsAddedLearnsFromItsUpdateOn) {
   EXPECT_EQ(learner.update(), 14);
 }
 
-TEST(Learner, AGrowingRunRestoredBeforeOrAfterAGrowthEndsAsTheWholeOne) {
+TEST_P(LearnerMethods, AGrowingRunRestoredBeforeOrAfterAGrowthEndsAsTheWholeOne) {
+  const auto config = growing(GetParam());
   const auto stream = open_stream(kStream);
-  Learner whole(growing(), *stream);
+  Learner whole(config, *stream);
   struct Rest {
     std::int64_t from;
     std::unique_ptr<Stream> stream;
@@ -226,7 +241,7 @@ TEST(Learner, AGrowingRunRestoredBeforeOrAfterAGrowthEndsAsTheWholeOne) {
   for (const std::int64_t from : {2, 3, 4, 13}) {
     while (whole.update() < from) whole.advance();
     auto& rest = rests.emplace_back(Rest{from, open_stream(kStream), nullptr});
-    rest.learner = std::make_unique<Learner>(growing(), *rest.stream);
+    rest.learner = std::make_unique<Learner>(config, *rest.stream);
     rest.learner->restore(whole.save());
     const std::vector<Slot> live = whole.buffer().live();
     rest.learner->buffer().put_stored(live, whole.buffer().stored(live));

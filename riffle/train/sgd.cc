@@ -6,6 +6,7 @@
 #include <torch/utils.h>
 
 #include "riffle/base/text.h"
+#include "riffle/model/moving_average.h"
 
 namespace riffle {
 namespace {
@@ -26,7 +27,14 @@ Sgd::Sgd(const torch::nn::Module& module, const std::vector<torch::Tensor>& pred
   for (const torch::Tensor& parameter : predictor) {
     own_rate.insert(parameter.unsafeGetTensorImpl());
   }
+  std::unordered_set<const void*> follow;
+  for (const auto& average : moving_averages(module)) {
+    for (const torch::Tensor& copy : average->parameters()) {
+      follow.insert(copy.unsafeGetTensorImpl());
+    }
+  }
   for (const auto& item : module.named_parameters()) {
+    if (follow.contains(item.value().unsafeGetTensorImpl())) continue;
     const bool predicts = own_rate.contains(item.value().unsafeGetTensorImpl());
     Group& group = groups_[predicts ? kPredictor : kScheduled];
     group.names.push_back(item.key());

@@ -14,8 +14,8 @@
 
 namespace riffle {
 
-// Updates the parameters of one module, which may move to another device before the first step or
-// load_state(), not after. Not thread-safe.
+// Updates the parameters of one module but for those of moving averages. The module may move to
+// another device before the first step or load_state(), not after. Not thread-safe.
 class Sgd {
  public:
   // `predictor`: those parameters of `module` that have a learning rate of their own.

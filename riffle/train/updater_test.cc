@@ -1,5 +1,7 @@
 #include "riffle/train/updater.h"
 
+#include <cmath>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,15 +43,56 @@ UpdaterConfig small_config(const std::string& device) {
   return config;
 }
 
+std::vector<std::string> devices() {
+  std::vector<std::string> names = {"cpu"};
+  if (torch::cuda::is_available()) names.emplace_back("cuda");
+  return names;
+}
+
+Pictures noise() {
+  return {torch::randint(256, {8, 32, 32, 3}, torch::kByte), {0, 1, 2, 3, 4, 5, 6, 7}};
+}
+
+class UpdaterMethods : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, UpdaterMethods, testing::ValuesIn(objective_names()),
+                         [](const auto& known) { return known.param; });
+
+TEST_P(UpdaterMethods, LearnOnEveryDevice) {
+  const Pictures pictures = noise();
+  for (const std::string& device : devices()) {
+    UpdaterConfig config = small_config(device);
+    config.model.objective = GetParam();
+    const auto updater = make_updater(config);
+    // The same views each time, so that the loss can only fall by learning.
+    std::vector<double> losses;
+    for (int i = 0; i < 12; ++i) {
+      updater->update(pictures, /*step=*/0, 0.02, 0.02);
+      losses.push_back(updater->outcome().loss);
+    }
+    EXPECT_LT(losses.back(), losses.front() - 0.05 * std::abs(losses.front())) << device;
+    EXPECT_GT(updater->outcome().std, 0.3) << device;
+  }
+}
+
+TEST_P(UpdaterMethods, MomentaAreOfWhatIsTrainedAlone) {
+  UpdaterConfig config = small_config("cpu");
+  config.model.objective = GetParam();
+  const auto updater = make_updater(config);
+  updater->update(noise(), 0, 0.02, 0.02);
+  std::set<std::string> expected, found;
+  for (const auto& item : updater->objective().named_parameters()) {
+    if (item.value().requires_grad()) expected.insert(item.key());
+  }
+  for (const auto& [name, momentum] : updater->momenta()) found.insert(name);
+  EXPECT_EQ(found, expected);
+}
+
 TEST(Updater, WhatFollowsTheWeightsMovesOnceAfterEachStep) {
-  std::vector<std::string> devices = {"cpu"};
-  if (torch::cuda::is_available()) devices.emplace_back("cuda");
-  for (const std::string& device : devices) {
+  for (const std::string& device : devices()) {
     const UpdaterConfig config = small_config(device);
     const auto objective = std::make_shared<Followed>(config.model, config.seed);
     const auto updater = make_updater(config, objective);
-    const Pictures pictures{torch::randint(256, {8, 32, 32, 3}, torch::kByte),
-                            {0, 1, 2, 3, 4, 5, 6, 7}};
+    const Pictures pictures = noise();
     torch::Tensor expected = objective->average().clone();
     for (std::int64_t step = 0; step < 3; ++step) {
       updater->update(pictures, step, 0.1, 0.1);

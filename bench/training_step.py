@@ -1,15 +1,17 @@
-"""The peer of `riffle bench step`: one training step of SimSiam in Python torch, as one would write it there.
+"""The peer of `riffle bench step`: one training step of a method in Python torch, as one would write it there.
 
 Times forward, backward and SGD on two given batches of views. Alone, it prints one JSON line:
 
-    bench/simsiam_step.py --arch resnet18 --stem small --size 32 --batch 64 --threads 2 --channels-last
+    bench/training_step.py --objective simclr --arch resnet18 --stem small --size 32 --batch 64 --threads 2 --channels-last
 
 With --rounds it alternates with another program on a noisy machine: after the warm-up it prints {"ready": true}, then
 answers each line on standard input, a number of seconds, with the timing of a round of that length, until the input ends.
 """
 import argparse
 import contextlib
+import copy
 import json
+import math
 import statistics
 import sys
 import time
@@ -58,37 +60,113 @@ class Encoder(nn.Sequential):
         self.features = inputs
 
 
-class SimSiam(nn.Module):
+class Method(nn.Module):
+    """An encoder, a projector and a loss: that of SimSiam, whose predictor BYOL shares."""
+
     def __init__(self, args):
         super().__init__()
         self.encoder = Encoder(args.arch, args.stem, args.width)
         dim, out, small = self.encoder.features, args.projector_out, args.predictor_hidden
         hidden = args.projector_hidden or dim
-        self.projector = nn.Sequential(
-            nn.Linear(dim, hidden, bias=False), nn.BatchNorm1d(hidden), nn.ReLU(True),
-            nn.Linear(hidden, hidden, bias=False), nn.BatchNorm1d(hidden), nn.ReLU(True),
-            nn.Linear(hidden, out, bias=False), nn.BatchNorm1d(out, affine=False))
-        self.predictor = nn.Sequential(
-            nn.Linear(out, small, bias=False), nn.BatchNorm1d(small), nn.ReLU(True), nn.Linear(small, out))
+        layers = [nn.Linear(dim, hidden, bias=False), nn.BatchNorm1d(hidden), nn.ReLU(True),
+                  nn.Linear(hidden, hidden, bias=False), nn.BatchNorm1d(hidden), nn.ReLU(True),
+                  nn.Linear(hidden, out, bias=False)]
+        if self.normed:
+            layers.append(nn.BatchNorm1d(out, affine=False))
+        self.projector = nn.Sequential(*layers)
+        if self.predicts:
+            self.predictor = nn.Sequential(
+                nn.Linear(out, small, bias=False), nn.BatchNorm1d(small), nn.ReLU(True), nn.Linear(small, out))
+
+    normed, predicts = True, False
 
     def forward(self, view1, view2):
         z1, z2 = self.projector(self.encoder(view1)), self.projector(self.encoder(view2))
-        p1, p2 = self.predictor(z1), self.predictor(z2)
-        loss = -(F.cosine_similarity(p1, z2.detach()).mean() + F.cosine_similarity(p2, z1.detach()).mean()) / 2
+        loss = self.loss((view1, view2), z1, z2)
         with torch.no_grad():  # what a buffer tracks, and the gauge of collapse
             features = F.normalize(z1 + z2)
             spread = F.normalize(z1).std(0).mean()
         return loss, features, spread
+
+    def follow(self):
+        """After a step of the optimiser."""
+
+
+class SimSiam(Method):
+    predicts = True
+
+    def predicted(self, z1, z2, target1, target2):
+        p1, p2 = self.predictor(z1), self.predictor(z2)
+        return -(F.cosine_similarity(p1, target2).mean() + F.cosine_similarity(p2, target1).mean()) / 2
+
+    def loss(self, views, z1, z2):
+        return self.predicted(z1, z2, z1.detach(), z2.detach())
+
+
+class Byol(SimSiam):
+    def __init__(self, args):
+        super().__init__(args)
+        self.target = copy.deepcopy(nn.Sequential(self.encoder, self.projector)).requires_grad_(False)
+
+    def loss(self, views, z1, z2):
+        with torch.no_grad():
+            targets = [self.target(view) for view in views]
+        return self.predicted(z1, z2, *targets)
+
+    @torch.no_grad()
+    def follow(self):
+        followed = [*self.encoder.parameters(), *self.projector.parameters()]
+        torch._foreach_lerp_(list(self.target.parameters()), followed, 0.01)
+
+
+class SimClr(Method):
+    def loss(self, views, z1, z2):
+        z, n = F.normalize(torch.cat([z1, z2])), z1.shape[0]
+        logits = (z @ z.T / 0.2).fill_diagonal_(-math.inf)
+        return F.cross_entropy(logits, torch.arange(2 * n, device=z.device).roll(n))
+
+
+class VicReg(Method):
+    normed = False
+
+    def loss(self, views, z1, z2):
+        n, dim = z1.shape
+        loss = 25 * F.mse_loss(z1, z2)
+        for z in (z1.float(), z2.float()):
+            z = z - z.mean(0)
+            covariance = z.T @ z / (n - 1)
+            between = covariance.pow(2).sum() - covariance.diagonal().pow(2).sum()
+            loss = loss + 25 / 2 * F.relu(1 - torch.sqrt(z.var(0) + 1e-4)).mean() + between / dim
+        return loss
+
+
+class VisReg(Method):
+    normed, slices, weight = False, 1024, 0.6
+
+    def loss(self, views, z1, z2):
+        z = torch.stack([z1, z2]).float()
+        n, dim = z.shape[1:]
+        mean = z.mean(1, keepdim=True)
+        deviation = (z - mean).norm(dim=1, keepdim=True) / n ** 0.5
+        directions = F.normalize(torch.randn(dim, self.slices, device=z.device), dim=0)
+        sketches = ((z - mean) / deviation.detach()) @ directions
+        quantiles = torch.special.ndtri(torch.arange(1, n + 1, device=z.device) / (n + 1))
+        shape = (sketches.sort(1).values - quantiles[None, :, None]).pow(2).mean()
+        regulariser = mean.pow(2).mean() + (deviation - 1).pow(2).mean() + shape
+        return (1 - self.weight) * (z - z.mean(0)).pow(2).mean() + self.weight * regulariser
+
+
+METHODS = {"simsiam": SimSiam, "simclr": SimClr, "byol": Byol, "vicreg": VicReg, "visreg": VisReg}
 
 
 class Step:
     def __init__(self, args):
         self.batch, self.device, self.bf16 = args.batch, args.device, args.bf16
         layout = torch.channels_last if args.channels_last else torch.contiguous_format
-        self.model = SimSiam(args).to(args.device, memory_format=layout)
+        self.model = METHODS[args.objective](args).to(args.device, memory_format=layout)
         self.views = [torch.randn(args.batch, 3, args.size, args.size, device=args.device).contiguous(memory_format=layout)
                       for _ in range(2)]
-        self.optimizer = torch.optim.SGD(self.model.parameters(), 1e-3, 0.9, weight_decay=1e-4, fused=True)
+        self.optimizer = torch.optim.SGD([p for p in self.model.parameters() if p.requires_grad], 1e-3, 0.9, weight_decay=1e-4, fused=True)
         self.call = torch.compile(self.model) if args.compile else self.model
 
     def __call__(self):
@@ -97,6 +175,7 @@ class Step:
             loss, _, _ = self.call(*self.views)
         loss.backward()
         self.optimizer.step()
+        self.model.follow()
 
     def round(self, seconds):
         times, end = [], time.perf_counter() + seconds
@@ -113,6 +192,7 @@ class Step:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--objective", choices=METHODS, default="simsiam")
     parser.add_argument("--arch", choices=BLOCKS, default="resnet18")
     parser.add_argument("--stem", choices=("standard", "small", "stride2"), default="small")
     parser.add_argument("--width", type=int, default=64)
