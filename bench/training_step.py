@@ -141,7 +141,7 @@ class VicReg(Method):
 
 
 class VisReg(Method):
-    normed, slices, weight = False, 1024, 0.6
+    normed, slices = False, 1024
 
     def loss(self, views, z1, z2):
         z = torch.stack([z1, z2]).float()
@@ -153,7 +153,7 @@ class VisReg(Method):
         quantiles = torch.special.ndtri(torch.arange(1, n + 1, device=z.device) / (n + 1))
         shape = (sketches.sort(1).values - quantiles[None, :, None]).pow(2).mean()
         regulariser = mean.pow(2).mean() + (deviation - 1).pow(2).mean() + shape
-        return (1 - self.weight) * (z - z.mean(0)).pow(2).mean() + self.weight * regulariser
+        return 4 * (z - z.mean(0)).pow(2).mean() + 6 * regulariser
 
 
 METHODS = {"simsiam": SimSiam, "simclr": SimClr, "byol": Byol, "vicreg": VicReg, "visreg": VisReg}

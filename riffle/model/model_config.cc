@@ -49,8 +49,9 @@ void ModelConfig::describe(Fields& fields) {
   fields.add("model.vicreg_invariance", vicreg_invariance, "vicreg: weight of the invariance");
   fields.add("model.vicreg_variance", vicreg_variance, "vicreg: weight of the variance");
   fields.add("model.vicreg_covariance", vicreg_covariance, "vicreg: weight of the covariance");
-  fields.add("model.visreg_weight", visreg_weight,
-             "visreg: weight of centre, scale and shape; the invariance has the rest of 1");
+  fields.add("model.visreg_invariance", visreg_invariance, "visreg: weight of the invariance");
+  fields.add("model.visreg_regulariser", visreg_regulariser,
+             "visreg: weight of centre, scale and shape");
   fields.add("model.visreg_slices", visreg_slices,
              "visreg: random directions along which the shape is compared, others at every update");
   fields.add(
@@ -72,12 +73,11 @@ void ModelConfig::validate() const {
   if (!(ema >= 0 && ema < 1)) {
     throw Error(cat("model.ema is ", ema, "; it must be at least 0 and below 1"));
   }
-  if (!(visreg_weight > 0 && visreg_weight < 1)) {
-    throw Error(cat("model.visreg_weight is ", visreg_weight, "; it must lie between 0 and 1"));
-  }
   check_weight("model.vicreg_invariance", vicreg_invariance);
   check_weight("model.vicreg_variance", vicreg_variance);
   check_weight("model.vicreg_covariance", vicreg_covariance);
+  check_weight("model.visreg_invariance", visreg_invariance);
+  check_weight("model.visreg_regulariser", visreg_regulariser);
   if (grow_every == 0) return;
   if (residual_gamma != 0.0) {
     throw Error(cat("model.grow_every=", grow_every, " needs model.residual_gamma=0, not ",

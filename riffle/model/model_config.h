@@ -41,8 +41,9 @@ struct ModelConfig {
   double vicreg_invariance = 25.0;
   double vicreg_variance = 25.0;
   double vicreg_covariance = 1.0;
-  // visreg: weight of the regulariser; the invariance has the rest of 1.
-  double visreg_weight = 0.6;
+  // visreg: weights of the invariance and of the regulariser (centre, scale and shape).
+  double visreg_invariance = 4.0;
+  double visreg_regulariser = 6.0;
   // visreg: random directions an update.
   std::int64_t visreg_slices = 1024;
   // Safetensors file with the encoder's first weights; empty: random ones.

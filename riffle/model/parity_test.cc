@@ -57,7 +57,8 @@ std::string settings(const ModelConfig& model) {
              ", \"ema\": ", model.ema, ", \"vicreg_invariance\": ", model.vicreg_invariance,
              ", \"vicreg_variance\": ", model.vicreg_variance,
              ", \"vicreg_covariance\": ", model.vicreg_covariance,
-             ", \"visreg_weight\": ", model.visreg_weight,
+             ", \"visreg_invariance\": ", model.visreg_invariance,
+             ", \"visreg_regulariser\": ", model.visreg_regulariser,
              ", \"visreg_slices\": ", model.visreg_slices, "}");
 }
 

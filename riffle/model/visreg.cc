@@ -25,7 +25,9 @@ torch::Tensor normal_quantiles(std::int64_t n, torch::Device device) {
 }  // namespace
 
 VisReg::VisReg(const ModelConfig& config, std::uint64_t seed)
-    : Objective(config, seed), weight_(config.visreg_weight) {
+    : Objective(config, seed),
+      invariance_(config.visreg_invariance),
+      regulariser_(config.visreg_regulariser) {
   slices_ = register_module("slices",
                             std::make_shared<Slices>(seed, config.visreg_slices, feature_dim()));
 }
@@ -34,7 +36,7 @@ void VisReg::follow() { slices_->advance(); }
 
 torch::Tensor VisReg::loss(const Batch& batch) {
   const VisRegTerms terms = visreg_terms(batch.projections, slices_->draw());
-  return (1 - weight_) * terms.invariance + weight_ * (terms.centre + terms.scale + terms.shape);
+  return invariance_ * terms.invariance + regulariser_ * (terms.centre + terms.scale + terms.shape);
 }
 
 VisRegTerms visreg_terms(const torch::Tensor& projections, const torch::Tensor& directions) {

@@ -2,8 +2,8 @@
 // JEPA training", 2026), the successor of LeJEPA's SIGReg, with the projector that all methods
 // share.
 //
-// The loss is of what the projector gives before the norm at its end, (1 - w) times the invariance
-// and w times the sum of the others:
+// The loss is of what the projector gives before the norm at its end: a weight times the
+// invariance, and another times the sum of the rest, the regulariser.
 //   invariance  mean squared distance of a sample's projections from their mean over the views;
 //   centre      mean square of each channel's mean;
 //   scale       mean squared difference of each channel's standard deviation from 1;
@@ -29,7 +29,8 @@ class VisReg : public Objective {
  private:
   torch::Tensor loss(const Batch& batch) override;
 
-  double weight_;
+  double invariance_;
+  double regulariser_;
   std::shared_ptr<Slices> slices_;
 };
 

@@ -60,9 +60,9 @@ TEST(VisReg, TheGradientIsAsLargeNearCollapseAsElsewhere) {
   EXPECT_TRUE(collapsed.grad().isfinite().all().item<bool>());
 }
 
-TEST(VisReg, RefusesAWeightOutsideAndFewerThanOneSlice) {
-  EXPECT_THROW(make_objective({.objective = "visreg", .visreg_weight = 0}, 1), Error);
-  EXPECT_THROW(make_objective({.objective = "visreg", .visreg_weight = 1}, 1), Error);
+TEST(VisReg, RefusesNegativeWeightsAndFewerThanOneSlice) {
+  EXPECT_THROW(make_objective({.objective = "visreg", .visreg_invariance = -1}, 1), Error);
+  EXPECT_THROW(make_objective({.objective = "visreg", .visreg_regulariser = -1}, 1), Error);
   EXPECT_THROW(make_objective({.objective = "visreg", .visreg_slices = 0}, 1), Error);
 }
 

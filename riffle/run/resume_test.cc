@@ -57,16 +57,14 @@ TEST_P(ResumeEverywhere, EndsAsIfNothingHadHappened) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, ResumeEverywhere,
-    testing::Values(Case{"none", "none"}, Case{"fifo", "fifo"}, Case{"reservoir", "reservoir"},
-                    Case{"minred", "minred"},
-                    Case{"minred_arrival", "minred", FeatureTime::arrival},
-                    Case{"minred_jpeg", "minred", FeatureTime::draw, Storage::jpeg},
-                    Case{"merge", "merge", FeatureTime::arrival},
-                    Case{"merge_weighted", "merge", FeatureTime::draw, Storage::raw,
-                         DrawRule::weight},
-                    Case{"reservoir_jpeg", "reservoir", FeatureTime::draw, Storage::jpeg},
-                    with_method("simclr"), with_method("byol"), with_method("vicreg"),
-                    with_method("visreg")),
+    testing::Values(
+        Case{"none", "none"}, Case{"fifo", "fifo"}, Case{"reservoir", "reservoir"},
+        Case{"minred", "minred"}, Case{"minred_arrival", "minred", FeatureTime::arrival},
+        Case{"minred_jpeg", "minred", FeatureTime::draw, Storage::jpeg},
+        Case{"merge", "merge", FeatureTime::arrival},
+        Case{"merge_weighted", "merge", FeatureTime::draw, Storage::raw, DrawRule::weight},
+        Case{"reservoir_jpeg", "reservoir", FeatureTime::draw, Storage::jpeg},
+        with_method("simclr"), with_method("byol"), with_method("vicreg"), with_method("visreg")),
     [](const auto& test) { return test.param.name; });
 
 TEST_F(ResumeTest, OnOtherCoresARunKeepsItsThreadsAndItsBits) {

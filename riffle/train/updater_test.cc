@@ -1,6 +1,7 @@
 #include "riffle/train/updater.h"
 
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -49,8 +50,10 @@ std::vector<std::string> devices() {
   return names;
 }
 
-Pictures noise() {
-  return {torch::randint(256, {8, 32, 32, 3}, torch::kByte), {0, 1, 2, 3, 4, 5, 6, 7}};
+Pictures noise(std::int64_t count) {
+  std::vector<std::int64_t> places(static_cast<std::size_t>(count));
+  std::iota(places.begin(), places.end(), 0);
+  return {torch::randint(256, {count, 32, 32, 3}, torch::kByte), places};
 }
 
 class UpdaterMethods : public testing::TestWithParam<std::string> {};
@@ -58,10 +61,12 @@ INSTANTIATE_TEST_SUITE_P(All, UpdaterMethods, testing::ValuesIn(objective_names(
                          [](const auto& known) { return known.param; });
 
 TEST_P(UpdaterMethods, LearnOnEveryDevice) {
-  const Pictures pictures = noise();
+  constexpr std::int64_t kBatch = 32;
+  const Pictures pictures = noise(kBatch);
   for (const std::string& device : devices()) {
     UpdaterConfig config = small_config(device);
     config.model.objective = GetParam();
+    config.train.batch = kBatch;
     const auto updater = make_updater(config);
     // The same views each time, so that the loss can only fall by learning.
     std::vector<double> losses;
@@ -78,7 +83,7 @@ TEST_P(UpdaterMethods, MomentaAreOfWhatIsTrainedAlone) {
   UpdaterConfig config = small_config("cpu");
   config.model.objective = GetParam();
   const auto updater = make_updater(config);
-  updater->update(noise(), 0, 0.02, 0.02);
+  updater->update(noise(config.train.batch), 0, 0.02, 0.02);
   std::set<std::string> expected, found;
   for (const auto& item : updater->objective().named_parameters()) {
     if (item.value().requires_grad()) expected.insert(item.key());
@@ -92,7 +97,7 @@ TEST(Updater, WhatFollowsTheWeightsMovesOnceAfterEachStep) {
     const UpdaterConfig config = small_config(device);
     const auto objective = std::make_shared<Followed>(config.model, config.seed);
     const auto updater = make_updater(config, objective);
-    const Pictures pictures = noise();
+    const Pictures pictures = noise(config.train.batch);
     torch::Tensor expected = objective->average().clone();
     for (std::int64_t step = 0; step < 3; ++step) {
       updater->update(pictures, step, 0.1, 0.1);

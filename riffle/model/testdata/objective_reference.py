@@ -162,8 +162,8 @@ class Network:
             whitened = (y[view] - y[view].mean(0)) / deviation[view].detach()
             for direction in directions:
                 shape = shape + (whitened.mv(direction).sort().values - quantiles).pow(2).mean()
-        weight = settings["visreg_weight"]
-        return (1 - weight) * invariance + weight * (centre + scale + shape / (2 * slices))
+        regulariser = centre + scale + shape / (2 * slices)
+        return settings["visreg_invariance"] * invariance + settings["visreg_regulariser"] * regulariser
 
     def follow(self, method):
         """What moves after a step of the optimiser."""
