@@ -9,7 +9,7 @@ mean cosine distance of past real frames to the nearest sample held (smaller: th
     bench/kept_features.py --junk 0.2 --seeds 3
     bench/kept_features.py --junk 0.2 --rules reservoir,minred,merge:1:heavier,merge:0.5:drawn
 
-Rules: fifo, reservoir, minred, merge:EXPONENT:heavier|drawn[:HALF_LIFE]. This is brute force in
+Rules: fifo, reservoir, minred, merge:EXPONENT:heavier|drawn[:HALF_LIFE[:LIMIT]]. This is brute force in
 float64 with numpy, meant for looking at ideas; riffle's index does the same at any size.
 """
 import argparse
@@ -42,6 +42,7 @@ class Buffer:
         self.exponent = float(options[0]) if options else 0.0
         self.drawn = len(options) > 1 and options[1] == "drawn"
         self.half_life = float(options[2]) if len(options) > 2 else 0.0
+        self.limit = float(options[3]) if len(options) > 3 else np.inf
         self.rng, self.capacity, self.size, self.arrivals = rng, args.capacity, 0, 0
         rows = args.capacity + 1
         self.z = np.zeros((rows, args.dim))
@@ -81,9 +82,9 @@ class Buffer:
         if self.drawn:
             a_stays = self.rng.random() * (self.weight[a] + self.weight[b]) < self.weight[a]
         else:
-            a_stays = (self.weight[a], -self.age[a]) > (self.weight[b], -self.age[b])
+            a_stays = (self.weight[a], self.age[a]) > (self.weight[b], self.age[b])
         leaver, stayer = (b, a) if a_stays else (a, b)
-        self.weight[stayer] += self.weight[leaver]
+        self.weight[stayer] = min(self.weight[stayer] + self.weight[leaver], self.limit)
         return int(leaver)
 
     def remove(self, slot):

@@ -39,6 +39,9 @@ void BufferConfig::describe(Fields& fields) {
   fields.add("buffer.stays", stays, {{"heavier", StayRule::heavier}, {"drawn", StayRule::drawn}},
              "merge: who of a merged pair stays: by chance in proportion to the weights, or the "
              "heavier");
+  fields.add("buffer.weight_limit", weight_limit,
+             "merge: a sample's weight grows up to this, however many are merged into it; 0: no "
+             "limit");
   fields.add("buffer.draw", draw, {{"uniform", DrawRule::uniform}, {"weight", DrawRule::weight}},
              "how likely a sample is to be drawn: all the same, or by its weight (merge)");
   fields.add("buffer.draw_exponent", draw_exponent,
@@ -70,6 +73,9 @@ void BufferConfig::validate() const {
   if (half_life < 0) {
     throw Error(
         cat("buffer.half_life must be 0 (weights do not fade) or more, but is ", half_life));
+  }
+  if (!(weight_limit >= 0)) {
+    throw Error(cat("buffer.weight_limit must be 0 (no limit) or more, but is ", weight_limit));
   }
   if (!(draw_exponent >= 0 && draw_exponent <= 1)) {
     throw Error(cat("buffer.draw_exponent must be in [0, 1], but is ", draw_exponent));

@@ -55,6 +55,14 @@ DistanceKey merge_cost(DistanceKey distance, double factor);
 // Returns a key that no cost of at least `cost`, in units of distance, is below.
 DistanceKey cost_at_most(double cost);
 
+// Returns the weight of a row after another was merged into it: the sum, up to the limit. Never
+// less than before, so that no cost falls.
+RIFFLE_HOST_DEVICE inline double merged_weight(double stayer, double leaver, double limit) {
+  const double sum = stayer + leaver;
+  const double limited = sum < limit ? sum : limit;
+  return limited > stayer ? limited : stayer;
+}
+
 // Returns who of a merged pair stays when chance decides: the older one with a probability in
 // proportion to the weights, as a function of the two ages and weights alone.
 RIFFLE_HOST_DEVICE inline bool older_stays(std::uint64_t older_age, std::uint64_t newer_age,

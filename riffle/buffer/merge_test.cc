@@ -9,6 +9,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/random.h"
+#include "riffle/buffer/minred.h"
 #include "riffle/buffer/testing/angles.h"
 
 namespace riffle {
@@ -23,6 +24,7 @@ BufferConfig merge_config(StayRule stays = StayRule::heavier) {
   BufferConfig config;
   config.policy = "merge";
   config.stays = stays;
+  config.weight_limit = 0;
   config.tie = TieRule::newer;
   config.feature_type = FeatureType::float32;
   return config;
@@ -60,6 +62,34 @@ TEST(Merge, LoneSamplesGoBeforeWhatStandsForMany) {
     policy.inserted(Slots{4, 5, 6, 7, 8}, angles({90, 130, 170, 210, 250}));
     const Slot first = policy.evict(1).front();
     EXPECT_EQ(first >= 4, exponent == 1) << "by distance alone, as in MinRed, one of the two goes";
+  }
+}
+
+TEST(Merge, WeightsGrowUpToTheLimit) {
+  BufferConfig config = merge_config();
+  config.weight_limit = 2.5;
+  auto policy = make_merge(config);
+  policy.inserted(Slots{0, 1, 2, 3, 4}, angles({0, 0, 0, 0, 90}));
+  policy.evict(1);
+  EXPECT_EQ(policy.weights()[0], 2);
+  policy.evict(2);
+  EXPECT_EQ(policy.weights()[0], 2.5);
+}
+
+TEST(Merge, WithALimitOfOneItIsMinRed) {
+  BufferConfig config = merge_config();
+  config.weight_limit = 1;
+  auto merge = make_merge(config);
+  MinRed minred({config, /*slots=*/16, /*feature_dim=*/2, /*seed=*/0, at::kCPU});
+  Random random(6, Purpose("merge test"), 0);
+  Slots free{0, 1, 2, 3, 4, 5, 6, 7};
+  for (int i = 0; i < 30; ++i) {
+    std::vector<double> degrees;
+    for (std::size_t s = 0; s < free.size(); ++s) degrees.push_back(360.0 * random.uniform());
+    merge.inserted(free, angles(degrees));
+    minred.inserted(free, angles(degrees));
+    free = merge.evict(3);
+    ASSERT_EQ(minred.evict(3), free);
   }
 }
 

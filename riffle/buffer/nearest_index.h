@@ -12,7 +12,7 @@
 // With weights (config.merge) a row stands for as many samples as its weight says. The pair that
 // costs least to merge is found (merge_cost.h) instead of the nearest. One of its two ends stays,
 // by chance in proportion to the weights or the heavier one (of equal ones as the tie rule says),
-// and takes the other's weight over. Chance is a function of the two ages.
+// and takes the other's weight over, up to a limit. Chance is a function of the two ages.
 //
 // Cost. Setting a row costs O(dim). A take costs one product [rows changed since the last take x
 // rows present] and some bookkeeping per removal; never anything quadratic in the number of rows.
@@ -37,6 +37,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -55,6 +56,8 @@ struct MergeRule {
   // Of the exponent, in quarters: 4 is an exponent of 1.
   int quarters = 4;
   StayRule stays = StayRule::drawn;
+  // A row that takes another's weight over ends with at most this much, or with what it had.
+  double weight_limit = std::numeric_limits<double>::infinity();
 };
 
 struct NearestIndexConfig {

@@ -183,7 +183,8 @@ Removal NearestIndexCpu::remove(std::int64_t a, std::int64_t b) {
   const std::int64_t stayer = leaver == a ? b : a;
   drop(leaver);
   if (config_.merge) {
-    weights_[stayer] += weights_[leaver];
+    weights_[stayer] =
+        merged_weight(weights_[stayer], weights_[leaver], config_.merge->weight_limit);
     set_inverse_weight(stayer);
   }
   return {leaver, stayer};

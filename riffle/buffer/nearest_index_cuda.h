@@ -46,7 +46,8 @@ struct View {
   bool newer_leaves;
   int quarters;       // of the weights' exponent; kUnweighted: rows have no weights
   bool draws_stayer;  // chance decides who stays, in proportion to the weights
-  double rounding;    // what a product may be wrong by
+  double weight_limit;
+  double rounding;  // what a product may be wrong by
   void* rows;
   double* inverse_norms;
   float* scales;  // inverse norms; NaN where there is no row, or one that waits for its scan

@@ -36,9 +36,11 @@ class History {
     config_.tie = number / 2 % 2 == 0 ? TieRule::older : TieRule::newer;
     config_.neighbours = 1 + static_cast<std::int64_t>(random_.below(4));
     config_.device = at::Device(device);
+    static constexpr double kLimits[] = {1, 1.5, 4, 1e300};
     if (weighted) {
       config_.merge = MergeRule{.quarters = static_cast<int>(random_.below(5)),
-                                .stays = number / 4 % 2 == 0 ? StayRule::drawn : StayRule::heavier};
+                                .stays = number / 4 % 2 == 0 ? StayRule::drawn : StayRule::heavier,
+                                .weight_limit = kLimits[random_.below(std::size(kLimits))]};
     }
     whole_weights_ = random_.chance(0.5f);
     index_ = NearestIndex::create(config_);

@@ -101,6 +101,7 @@ class NearestIndexGpu : public NearestIndex {
     view_.newer_leaves = config.tie == TieRule::newer;
     view_.quarters = config.merge ? config.merge->quarters : gpu::kUnweighted;
     view_.draws_stayer = config.merge && config.merge->stays == StayRule::drawn;
+    view_.weight_limit = config.merge ? config.merge->weight_limit : 0;
     view_.rounding = rounding_;
     view_.rows = rows_.data_ptr();
     view_.inverse_norms = data<double>(inverse_norms_);
@@ -267,7 +268,10 @@ class NearestIndexGpu : public NearestIndex {
         const Removal removal{word[gpu::kTaken + 2 * i], word[gpu::kTaken + 2 * i + 1]};
         taken.push_back(removal);
         changed_[removal.slot] = 0;
-        if (config_.merge) weights_[removal.into] += weights_[removal.slot];
+        if (config_.merge) {
+          weights_[removal.into] = merged_weight(weights_[removal.into], weights_[removal.slot],
+                                                 config_.merge->weight_limit);
+        }
       }
       blocked = word[gpu::kBlocked];
       if (static_cast<std::int64_t>(taken.size()) == n || blocked < 0) break;

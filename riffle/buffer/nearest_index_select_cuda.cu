@@ -352,7 +352,8 @@ __global__ void __launch_bounds__(kWarp) select_kernel(View view, int tiles, int
       view.words[kTaken + 2 * taken] = leaver;
       view.words[kTaken + 2 * taken + 1] = stayer;
       if (view.quarters != kUnweighted) {
-        view.weights[stayer] = __dadd_rn(view.weights[stayer], view.weights[leaver]);
+        view.weights[stayer] =
+            merged_weight(view.weights[stayer], view.weights[leaver], view.weight_limit);
         set_inverse_weight(view, stayer);
       }
       view.changed[leaver] = 0;

@@ -81,7 +81,10 @@ class NaiveIndex {
           a_leaves(rows_.at(first->a), rows_.at(first->b)) ? first->a : first->b;
       const std::int64_t stayer = leaver == first->a ? first->b : first->a;
       taken.push_back({leaver, stayer});
-      if (merge_) rows_.at(stayer).weight += rows_.at(leaver).weight;
+      if (merge_) {
+        double& weight = rows_.at(stayer).weight;
+        weight = std::max(weight, std::min(weight + rows_.at(leaver).weight, merge_->weight_limit));
+      }
       rows_.erase(leaver);
       std::erase_if(pairs, [&](auto& p) { return p.a == leaver || p.b == leaver; });
       for (auto& pair : pairs) {
