@@ -48,7 +48,9 @@ endif()
 
 # System headers, so that LibTorch's cause no warnings.
 add_library(riffle_torch INTERFACE)
-target_link_libraries(riffle_torch INTERFACE ${TORCH_LIBRARIES})
+# The C++ library comes first: some builds of LibTorch export parts of it, std::filesystem among them, that crash when
+# called.
+target_link_libraries(riffle_torch INTERFACE $<$<PLATFORM_ID:Linux>:stdc++> ${TORCH_LIBRARIES})
 foreach(folder ${TORCH_INCLUDE_DIRS})
   target_include_directories(riffle_torch SYSTEM INTERFACE $<BUILD_INTERFACE:${folder}>)
 endforeach()
