@@ -82,7 +82,7 @@ class Buffer:
         if self.drawn:
             a_stays = self.rng.random() * (self.weight[a] + self.weight[b]) < self.weight[a]
         else:
-            a_stays = (self.weight[a], self.age[a]) > (self.weight[b], self.age[b])
+            a_stays = (self.weight[a], -self.age[a]) > (self.weight[b], -self.age[b])
         leaver, stayer = (b, a) if a_stays else (a, b)
         self.weight[stayer] = min(self.weight[stayer] + self.weight[leaver], self.limit)
         return int(leaver)

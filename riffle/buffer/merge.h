@@ -2,13 +2,14 @@
 // that were merged into it.
 //
 // Each sample has a weight, 1 on arrival. Of the pair that costs least to merge, by distance and
-// weights (merge_cost.h), one leaves and the other takes its weight over, up to a limit; again and
-// again until enough have left. Who stays is decided by chance in proportion to the weights; by
-// option the heavier one.
+// weights (merge_cost.h), one leaves and the other takes its weight over; again and again until
+// enough have left. Who stays is decided by chance in proportion to the weights, so that each
+// sample held is a uniform draw from those it stands for; by option the heavier one.
 //
 // Repeats are merged first, since they are near. So are samples that stand alone, since they are
 // light: unlike MinRed, which keeps whatever is far from everything, this policy does not fill up
-// with junk. Among samples whose weight is at the limit the nearest pair goes first, as in MinRed.
+// with junk. Weights may have a limit; among samples at it the nearest pair goes first, as in
+// MinRed.
 //
 // Weights fade: all are halved whenever `buffer.half_life` more samples have arrived, and samples
 // in between arrive a little heavier than the one before, so that at any time a sample counts half

@@ -24,7 +24,6 @@ BufferConfig merge_config(StayRule stays = StayRule::heavier) {
   BufferConfig config;
   config.policy = "merge";
   config.stays = stays;
-  config.weight_limit = 0;
   config.tie = TieRule::newer;
   config.feature_type = FeatureType::float32;
   return config;
