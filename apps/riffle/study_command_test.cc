@@ -45,7 +45,7 @@ show:
   // Two kinds of runs of some seconds, and one whose stream is too short.
   void write_three_runs() {
     write_study("three.yaml", R"(
-  train: {batch: 8, max_updates: 1500, threads: 1}
+  train: {batch: 8, max_updates: 1000, threads: 1}
   metrics: {every: 1, nearest_every: 0}
 )",
                 R"(
