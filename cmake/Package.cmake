@@ -5,7 +5,7 @@
 # machine from its RPATH.
 set(rpath_of_build "${riffle_rpath}:${TORCH_INSTALL_PREFIX}/lib")
 install(CODE "set(prefix \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")
-  file(GLOB installed \"\${prefix}/${CMAKE_INSTALL_BINDIR}/riffle\" \"\${prefix}/../program/${CMAKE_INSTALL_BINDIR}/riffle\")
+  file(GLOB installed \"\${prefix}/${CMAKE_INSTALL_BINDIR}/riffle\" \"\${prefix}/../../program/*/${CMAKE_INSTALL_BINDIR}/riffle\")
   file(RPATH_CHANGE FILE \"\${installed}\" OLD_RPATH [==[${rpath_of_build}]==] NEW_RPATH [==[${riffle_rpath}]==])"
   COMPONENT packaged EXCLUDE_FROM_ALL)
 
