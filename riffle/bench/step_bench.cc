@@ -70,7 +70,7 @@ void StepBench::step() {
   }
   objective_->forward(views_).loss.backward();
   optimizer_->step(kRate, kRate);
-  objective_->follow();
+  objective_->after_step();
 }
 
 StepBenchResult StepBench::round(double seconds) {

@@ -63,10 +63,6 @@ void require_slots(const BufferState& state) {
       seen[static_cast<std::size_t>(slot)] = true;
     }
   }
-  if (std::ssize(state.live) > shape.capacity) {
-    throw Error(
-        cat("saved state: ", state.live.size(), " samples in a buffer of ", shape.capacity));
-  }
   const Slot last = state.live.empty() ? -1 : std::ranges::max(state.live);
   if (state.used <= last || state.used > slots) {
     throw Error(cat("saved state: ", state.used, " slots were used, but slot ", last, " of ", slots,

@@ -60,6 +60,8 @@ struct ReplayBuffer::State {
   std::vector<Slot> free;  // the next one to be used is the last
   std::int64_t used = 0;   // slots from this one on never held a sample
   std::uint64_t arrivals = 0;
+  bool holds_newest = false;
+  std::vector<Slot> newest;  // of the last batch inserted, in order; with holds_newest alone
   std::unordered_map<std::int64_t, std::int64_t> clips;  // samples held of each clip
   std::optional<WeightedDraw> weighted_draw;             // made when a draw wants it
   std::vector<Slot> changed;                             // since take_changed(), each once
@@ -95,6 +97,36 @@ struct ReplayBuffer::State {
       weights[at] = std::pow(of_policy[at], config.draw_exponent);
     }
     return weights;
+  }
+
+  void make_room() {
+    const auto size = static_cast<std::int64_t>(live.size());
+    if (size <= capacity) return;
+    for (const Slot slot : policy->evict(size - capacity)) release(slot);
+  }
+
+  // n distinct samples, in the order drawn.
+  std::vector<Slot> pick(std::int64_t n, Random& random) {
+    if (config.draw == DrawRule::weight && !policy->weights().empty()) {
+      if (!weighted_draw) weighted_draw.emplace(draw_weights());
+      return weighted_draw->draw(n, random);
+    }
+    std::vector<Slot> slots;
+    for (const auto at : distinct_places(n, std::ssize(live), random)) {
+      slots.push_back(live[static_cast<std::size_t>(at)]);
+    }
+    return slots;
+  }
+
+  Draw drawn(std::vector<Slot> slots) {
+    Draw draw{.slots = std::move(slots), .arrivals = {}};
+    for (const Slot slot : draw.slots) {
+      auto& sample = info[static_cast<std::size_t>(slot)];
+      ++sample.draws;
+      draw.arrivals.push_back(sample.arrival);
+    }
+    policy->drawn(draw.slots);
+    return draw;
   }
 
   void require_used(std::span<const Slot> asked) const {
@@ -149,6 +181,11 @@ ReplayBuffer::ReplayBuffer(const BufferConfig& config, std::int64_t batch, int p
 
 ReplayBuffer::~ReplayBuffer() = default;
 
+void ReplayBuffer::hold_newest() {
+  if (state_->arrivals > 0) misused("samples were inserted before hold_newest()");
+  state_->holds_newest = true;
+}
+
 void ReplayBuffer::insert(std::span<const Sample> batch, const at::Tensor& features) {
   const auto side = state_->picture_size;
   const at::Tensor pictures =
@@ -175,6 +212,7 @@ void ReplayBuffer::insert(std::span<const Sample> batch, const at::Tensor& pictu
   }
   if (batch.empty()) return;
 
+  if (s.holds_newest) s.make_room();
   // Store and policy may refuse the batch; only after them does anything count as changed.
   const std::vector<Slot> slots(s.free.rbegin(), s.free.rbegin() + count);
   s.store->put(slots, pictures);
@@ -187,8 +225,10 @@ void ReplayBuffer::insert(std::span<const Sample> batch, const at::Tensor& pictu
   for (std::size_t i = 0; i < batch.size(); ++i) {
     s.occupy(slots[i], {s.arrivals++, batch[i].index, batch[i].clip, 0, batch[i].label});
   }
-  if (size() > s.capacity) {
-    for (const Slot slot : s.policy->evict(size() - s.capacity)) s.release(slot);
+  if (s.holds_newest) {
+    s.newest = slots;
+  } else {
+    s.make_room();
   }
   s.weighted_draw.reset();
 }
@@ -196,26 +236,29 @@ void ReplayBuffer::insert(std::span<const Sample> batch, const at::Tensor& pictu
 Draw ReplayBuffer::sample(std::int64_t n, Random& random) {
   auto& s = *state_;
   if (n < 0 || n > size()) misused(cat("cannot draw ", n, " of ", size(), " samples"));
-  Draw draw;
-  if (s.config.is_none()) {
-    auto newest = s.live;
-    std::ranges::sort(newest, {}, [&](Slot slot) { return info(slot).arrival; });
-    draw.slots.assign(newest.end() - n, newest.end());
-  } else if (s.config.draw == DrawRule::weight && !s.policy->weights().empty()) {
-    if (!s.weighted_draw) s.weighted_draw.emplace(s.draw_weights());
-    draw.slots = s.weighted_draw->draw(n, random);
-  } else {
-    for (const auto place : distinct_places(n, size(), random)) {
-      draw.slots.push_back(s.live[static_cast<std::size_t>(place)]);
-    }
+  if (!s.config.is_none()) return s.drawn(s.pick(n, random));
+  auto newest = s.live;
+  std::ranges::sort(newest, {}, [&](Slot slot) { return info(slot).arrival; });
+  return s.drawn({newest.end() - n, newest.end()});
+}
+
+Draw ReplayBuffer::sample_with_fresh(std::int64_t n, std::int64_t fresh, Random& random) {
+  auto& s = *state_;
+  const std::int64_t newest = std::ssize(s.newest);
+  if (fresh < 0 || fresh > newest || n - fresh < 0 || n - fresh > size() - newest) {
+    misused(cat("cannot draw ", fresh, " of ", newest, " new samples and ", n - fresh, " of ",
+                size() - newest, " others"));
   }
-  for (const Slot slot : draw.slots) {
-    auto& drawn = s.info[static_cast<std::size_t>(slot)];
-    ++drawn.draws;
-    draw.arrivals.push_back(drawn.arrival);
+  std::vector<Slot> slots;
+  for (const auto at : distinct_places(fresh, newest, random)) {
+    slots.push_back(s.newest[static_cast<std::size_t>(at)]);
   }
-  s.policy->drawn(draw.slots);
-  return draw;
+  // Left out of a random order, the newest leave the others in a random order.
+  const std::uint64_t first_new = s.arrivals - static_cast<std::uint64_t>(newest);
+  for (const Slot slot : s.pick(n - fresh + newest, random)) {
+    if (std::ssize(slots) < n && info(slot).arrival < first_new) slots.push_back(slot);
+  }
+  return s.drawn(std::move(slots));
 }
 
 void ReplayBuffer::track(const Draw& draw, const at::Tensor& features) {
@@ -310,6 +353,9 @@ void ReplayBuffer::restore(const NamedTensors& tensors) {
   auto& s = *state_;
   BufferState state = BufferState::read(tensors);
   require_same_shape(state.shape, s.shape());
+  if (!s.holds_newest && std::ssize(state.live) > s.capacity) {
+    throw Error(cat("saved state: ", state.live.size(), " samples in a buffer of ", s.capacity));
+  }
   s.policy->restore(state.policy);
 
   s.live.clear();
@@ -322,6 +368,13 @@ void ReplayBuffer::restore(const NamedTensors& tensors) {
   s.free = std::move(state.free);
   s.used = state.used;
   s.arrivals = state.arrivals;
+  s.newest.clear();
+  if (!s.holds_newest) return;
+  const auto is_new = [&](Slot slot) {
+    return info(slot).arrival + static_cast<std::uint64_t>(s.batch) >= s.arrivals;
+  };
+  std::ranges::copy_if(s.live, std::back_inserter(s.newest), is_new);
+  std::ranges::sort(s.newest, {}, [&](Slot slot) { return info(slot).arrival; });
 }
 
 std::int64_t ReplayBuffer::stored_bytes() const { return state_->store->stored_bytes(); }

@@ -58,11 +58,17 @@ class ReplayBuffer {
   // cannot work or does not fit into memory.
   ReplayBuffer(const BufferConfig& config, std::int64_t batch, int picture_size,
                std::int64_t feature_dim, std::uint64_t seed, at::Device device = at::kCPU);
+
+  // Makes whoever has to leave do so only when the next batch is inserted, so that all of the
+  // newest batch is held until then, beyond the capacity if need be. Requires that nothing was
+  // inserted. Restored, the newest batch is that of the last batch() arrivals.
+  void hold_newest();
   ~ReplayBuffer();
 
   // Inserts a batch from the stream; the policy says who leaves if that is more than the capacity.
   // Requires pictures of picture_size squared. `features` ([batch, dim], unit length) may be
-  // undefined. A call that throws changes nothing that can be seen.
+  // undefined. A call that throws changes nothing that can be seen, but that with hold_newest()
+  // those who had to leave have left.
   void insert(std::span<const Sample> batch, const at::Tensor& features = {});
   // The same with the samples' pictures as one tensor ([batch, picture_size, picture_size, 3]
   // uint8; best in the memory that picture_device() names), and with features computed from the
@@ -75,6 +81,10 @@ class ReplayBuffer {
   // policy none the n newest, in order. Requires n <= size(). O(n), and by weights O(n log slots)
   // and O(slots) after an insert.
   Draw sample(std::int64_t n, Random& random);
+  // Returns n distinct samples of which the first `fresh` are of the newest batch and the others
+  // are not. Requires hold_newest(), at least `fresh` samples in the newest batch and as many as
+  // the others beside it.
+  Draw sample_with_fresh(std::int64_t n, std::int64_t fresh, Random& random);
 
   // Hands the features that the network gave for a draw to the policy. Samples that left the buffer
   // since are skipped.
@@ -86,7 +96,7 @@ class ReplayBuffer {
 
   std::int64_t size() const;
   std::int64_t capacity() const;
-  bool full() const { return size() == capacity(); }
+  bool full() const { return size() >= capacity(); }
   // The most samples in one insert.
   std::int64_t batch() const;
   at::Device picture_device() const;

@@ -279,6 +279,35 @@ void expect_equal(const NamedTensors& a, const NamedTensors& b) {
   }
 }
 
+TEST(ReplayBuffer, TheNewestBatchIsHeldUntilTheNextAndDrawnApart) {
+  for (const char* policy : {"fifo", "reservoir", "minred", "merge"}) {
+    ReplayBuffer buffer(config_of(policy, 16), 4, kSize, kDim, 1);
+    buffer.hold_newest();
+    for (std::uint64_t batch = 0; batch < 12; ++batch) {
+      buffer.insert(samples_of(4 * batch, 4), features_of(batch, 4));
+      if (batch < 4) continue;
+      EXPECT_EQ(buffer.size(), 20);
+      const auto held = indices(buffer, buffer.live());
+      for (std::uint64_t i = 0; i < 4; ++i) EXPECT_THAT(held, testing::Contains(4 * batch + i));
+      Random random(5, Purpose("sample"), batch);
+      Random same = random;
+      const Draw draw = buffer.sample_with_fresh(12, 3, random);
+      const auto drawn = indices(buffer, draw.slots);
+      EXPECT_EQ(std::set(drawn.begin(), drawn.end()).size(), 12u) << "all distinct";
+      for (std::size_t i = 0; i < drawn.size(); ++i) EXPECT_EQ(drawn[i] >= 4 * batch, i < 3) << i;
+
+      ReplayBuffer restored(config_of(policy, 16), 4, kSize, kDim, 1);
+      restored.hold_newest();
+      restored.restore(buffer.save());
+      EXPECT_EQ(restored.sample_with_fresh(12, 3, same).slots, draw.slots);
+      ReplayBuffer plain(config_of(policy, 16), 4, kSize, kDim, 1);
+      EXPECT_THAT([&] { plain.restore(buffer.save()); },
+                  ThrowsMessage<Error>(HasSubstr("20 samples in a buffer of 16")));
+      expect_pictures_belong(buffer);
+    }
+  }
+}
+
 TEST(ReplayBuffer, HeavySamplesAreDrawnMoreOftenWhenAskedTo) {
   for (const DrawRule rule : {DrawRule::uniform, DrawRule::weight}) {
     auto config = config_of("merge", 8);

@@ -50,7 +50,7 @@ TEST(Byol, TheTargetBeginsAsTheNetworkAndFollowsIt) {
     EXPECT_FALSE(average.requires_grad()) << name;
   });
   disturb(*objective);
-  objective->follow();
+  objective->after_step();
   for_each_pair(*objective, [](const auto& name, const auto& weight, const auto& average) {
     EXPECT_TRUE(torch::allclose(weight - average, torch::full_like(weight, 0.5 * 0.75), 1e-4, 1e-5))
         << name;

@@ -54,6 +54,10 @@ void ModelConfig::describe(Fields& fields) {
              "visreg: weight of centre, scale and shape");
   fields.add("model.visreg_slices", visreg_slices,
              "visreg: random directions along which the shape is compared, others at every update");
+  fields.add("align.weight", align_weight,
+             "any method: weight of a loss that holds embeddings of replayed samples to those of a "
+             "moving average of the network; 0: none");
+  fields.add("align.ema", align_ema, "share of itself that this moving average keeps at an update");
   fields.add(
       "model.init", init,
       "safetensors file with the weights the encoder starts from, under torchvision's names; "
@@ -67,6 +71,10 @@ void ModelConfig::validate() const {
   check_least("model.predictor_hidden", predictor_hidden, 1);
   check_least("model.grow_every", grow_every, 0);
   check_least("model.visreg_slices", visreg_slices, 1);
+  check_weight("align.weight", align_weight);
+  if (!(align_ema >= 0 && align_ema < 1)) {
+    throw Error(cat("align.ema is ", align_ema, "; it must be at least 0 and below 1"));
+  }
   if (!(temperature > 0)) {
     throw Error(cat("model.temperature is ", temperature, "; it must be above 0"));
   }

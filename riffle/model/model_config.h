@@ -46,6 +46,11 @@ struct ModelConfig {
   double visreg_regulariser = 6.0;
   // visreg: random directions an update.
   std::int64_t visreg_slices = 1024;
+  // Weight of a loss that holds embeddings of replayed samples to those of a moving average of the
+  // network, for any objective; 0: none.
+  double align_weight = 0.0;
+  // Share of itself that this moving average keeps at an update.
+  double align_ema = 0.999;
   // Safetensors file with the encoder's first weights; empty: random ones.
   std::string init = {};
 

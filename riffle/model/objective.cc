@@ -11,6 +11,7 @@
 #include "riffle/augment/view_plan.h"
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/model/alignment.h"
 #include "riffle/model/byol.h"
 #include "riffle/model/encoder_weights.h"
 #include "riffle/model/mlp.h"
@@ -68,6 +69,10 @@ Objective::Objective(const ModelConfig& config, std::uint64_t seed)
   projector_ =
       register_module("projector", make_projector(config, encoder_dim(), init.at("projector")));
   set_grown(grow_every_ == 0 ? encoder_->blocks_to_grow() : 0);
+  if (config.align_weight > 0) {
+    alignment_ = register_module("align", std::make_shared<Alignment>(config, init.at("align"),
+                                                                      make_moving_average(config)));
+  }
 }
 
 std::int64_t Objective::encoder_dim() const { return encoder_->features(); }
@@ -101,7 +106,7 @@ std::vector<torch::Tensor> Objective::weights_to_cast(torch::ScalarType type) co
   return weights;
 }
 
-ObjectiveOutput Objective::forward(const torch::Tensor& views) {
+ObjectiveOutput Objective::forward(const torch::Tensor& views, std::int64_t fresh) {
   check_views(views);
   const WeightCast cast(weights_to_cast(views.scalar_type()), views.scalar_type());
   std::vector<torch::Tensor> counters;
@@ -112,7 +117,8 @@ ObjectiveOutput Objective::forward(const torch::Tensor& views) {
   const torch::Tensor embeddings = projector_->ending(projections, pass);
   const torch::Tensor fixed = embeddings.detach();
   const torch::Tensor targets = unit_length(fixed);
-  const torch::Tensor value = loss({views, projections, embeddings, targets, pass});
+  torch::Tensor value = loss({views, projections, embeddings, targets, pass});
+  if (alignment_) value = value + alignment_->loss(views, embeddings, pass, fresh);
 
   const torch::NoGradGuard no_gradient;
   at::_foreach_add_(counters, kViews);
@@ -121,6 +127,11 @@ ObjectiveOutput Objective::forward(const torch::Tensor& views) {
           .features = unit_length(halves[0] + halves[1]),
           .std = targets.std(0, /*unbiased=*/false).mean() *
                  std::sqrt(static_cast<double>(feature_dim_))};
+}
+
+void Objective::after_step() {
+  if (alignment_) alignment_->follow();
+  follow();
 }
 
 torch::Tensor Objective::features(const torch::Tensor& views) {

@@ -19,6 +19,7 @@
 
 namespace riffle {
 
+class Alignment;
 class Mlp;
 class MovingAverage;
 class ResNet;
@@ -42,7 +43,12 @@ class Objective : public torch::nn::Module {
  public:
   // Training mode. `views`: two of each sample, the first ones of all samples, then the second
   // ones, each half with batch-norm statistics of its own.
-  ObjectiveOutput forward(const torch::Tensor& views);
+  // `fresh`: how many samples, the first ones, come straight from the stream; alignment leaves them
+  // out.
+  ObjectiveOutput forward(const torch::Tensor& views, std::int64_t fresh = 0);
+
+  // To be called after each step of the optimiser: moves what follows the parameters.
+  void after_step();
 
   // Returns features to track of samples that just arrived, [n, feature_dim], from the pictures as
   // they are: evaluation mode (running statistics, as a batch of one clip must not normalise
@@ -66,11 +72,6 @@ class Objective : public torch::nn::Module {
   // the schedule.
   virtual std::vector<torch::Tensor> predictor_parameters() { return {}; }
 
-  // Called after each step of the optimiser, for what follows the parameters without a gradient,
-  // such as a MovingAverage. Such a copy is a registered module whose parameters do not require a
-  // gradient. Recorded on a GPU as loss() is.
-  virtual void follow() {}
-
  protected:
   // Throws Error for a configuration that cannot work.
   Objective(const ModelConfig& config, std::uint64_t seed);
@@ -87,6 +88,11 @@ class Objective : public torch::nn::Module {
   // recorded once and replayed: it must not read a value back, choose by one, or draw on the host.
   virtual torch::Tensor loss(const Batch& batch) = 0;
 
+  // Called after each step of the optimiser, for what follows the parameters without a gradient,
+  // such as a MovingAverage. Such a copy is a registered module whose parameters do not require a
+  // gradient. Recorded on a GPU as loss() is.
+  virtual void follow() {}
+
   // Returns a copy of encoder and projector that a method registers and moves in follow().
   std::shared_ptr<MovingAverage> make_moving_average(const ModelConfig& config) const;
 
@@ -98,6 +104,7 @@ class Objective : public torch::nn::Module {
   std::int64_t grow_every_;
   std::shared_ptr<ResNet> encoder_;
   std::shared_ptr<Mlp> projector_;
+  std::shared_ptr<Alignment> alignment_;  // null without one
 };
 
 // Returns the names that model.objective takes.

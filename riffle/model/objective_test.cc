@@ -158,7 +158,7 @@ TEST_P(EveryObjective, AFewUpdatesOnOneBatchLowerTheLoss) {
     const torch::Tensor loss = objective->forward(views).loss;
     loss.backward();
     optimizer.step();
-    objective->follow();
+    objective->after_step();
     losses.push_back(loss.item<float>());
   }
   EXPECT_LT(losses.back(), losses.front() - 0.1f * std::abs(losses.front()));
@@ -171,7 +171,7 @@ TEST_P(EveryObjective, ContinuesAsItWouldHaveFromASavedState) {
     const torch::Tensor loss = objective.forward(random_pictures(16, position)).loss;
     loss.backward();
     optimizer.step();
-    objective.follow();
+    objective.after_step();
     for (torch::Tensor& parameter : objective.parameters()) parameter.mutable_grad().reset();
     return loss.item<float>();
   };

@@ -161,7 +161,7 @@ TEST_P(Parity, ValuesLossGradientsAndThreeUpdatesAreThoseOfAnIndependentImplemen
       }
     }
     sgd_step(momenta, *objective);
-    objective->follow();
+    objective->after_step();
   }
   for (const auto& [name, tensor] : save_state(*objective)) {
     expect_close(name + " after training", tensor, expected.at("after/" + name));

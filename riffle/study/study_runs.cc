@@ -41,7 +41,8 @@ std::int64_t batches_taken(const Config& config, std::int64_t updates, std::int6
   if (capacity == 0) {
     throw Error("without_buffer: same_samples needs a buffer.capacity in samples, not in bytes");
   }
-  return rounded_up(capacity, config.learner.train.batch) + rounded_up(updates, k) - 1;
+  return rounded_up(capacity, config.learner.train.samples_per_stream_batch()) +
+         rounded_up(updates, k) - 1;
 }
 
 double group_overlap(const std::string& shapes) {

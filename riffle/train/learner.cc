@@ -48,12 +48,24 @@ struct Learner::State {
       : config(learner_config),
         stream(source),
         updater(make_updater(updater_config(config))),
-        buffer(buffer_config(config), config.train.batch, static_cast<int>(config.stored_size()),
-               updater->objective().feature_dim(), config.seed, open_device(config.device)),
+        buffer(buffer_config(config), config.train.samples_per_stream_batch(),
+               static_cast<int>(config.stored_size()), updater->objective().feature_dim(),
+               config.seed, open_device(config.device)),
         schedule(config.train),
         position(source.position()),
-        intake(source, config.train.batch, static_cast<int>(config.stored_size()), kAhead,
-               buffer.picture_device()) {}
+        intake(source, config.train.samples_per_stream_batch(),
+               static_cast<int>(config.stored_size()), kAhead, buffer.picture_device()) {
+    const TrainConfig& train = config.train;
+    const std::int64_t fresh = train.fresh_samples();
+    if (fresh > 0) buffer.hold_newest();
+    const std::int64_t replayed = train.batch - fresh;
+    const std::int64_t kept = buffer.capacity() - (fresh > 0 ? buffer.batch() : 0);
+    if (kept < replayed) {
+      throw Error(cat("a buffer of ", buffer.capacity(), " is too small to draw ", replayed,
+                      " samples from", fresh > 0 ? " beside those that just came" : "",
+                      "; give at least --capacity ", buffer.capacity() + replayed - kept));
+    }
+  }
 
   const LearnerConfig config;
   Stream& stream;
@@ -79,6 +91,12 @@ struct Learner::State {
            config.buffer.features == FeatureTime::arrival && update >= config.train.warm_features;
   }
 
+  Draw draw(Random& random) {
+    const std::int64_t fresh = config.train.fresh_samples();
+    return fresh > 0 ? buffer.sample_with_fresh(config.train.batch, fresh, random)
+                     : buffer.sample(config.train.batch, random);
+  }
+
   double same_clip_pairs(std::span<const Slot> slots) const {
     std::vector<std::int64_t> clips;
     clips.reserve(slots.size());
@@ -98,6 +116,12 @@ Learner::Learner(const LearnerConfig& config, Stream& stream) {
   config.buffer.validate();
   if (config.train.clock == ClockKind::live && config.buffer.is_none()) {
     throw Error("train.clock=live needs a buffer: without one each update waits for its batch");
+  }
+  if (config.buffer.is_none() && config.train.fresh_samples() > 0) {
+    throw Error("train.fresh needs a buffer: without one all samples are fresh");
+  }
+  if (config.buffer.is_none() && config.train.samples_per_stream_batch() != config.train.batch) {
+    throw Error("train.stream_batch needs a buffer: without one a stream batch is trained on");
   }
   at::set_num_threads(config.train.threads > 0
                           ? static_cast<int>(config.train.threads)
@@ -119,7 +143,7 @@ void Learner::insert(StreamBatch batch) {
     outcome();
     throw;
   }
-  s.samples_seen += s.config.train.batch;
+  s.samples_seen += s.config.train.samples_per_stream_batch();
   ++s.batches_taken;
   s.position = std::move(batch.position);
   for (const auto& [reason, count] : batch.skipped) {
@@ -174,7 +198,7 @@ std::optional<UpdateReport> Learner::advance(bool measured) {
     seconds += seconds_since(std::exchange(time, Clock::now()));
   };
   Random random(s.config.seed, Purpose("draw"), static_cast<std::uint64_t>(s.update));
-  const Draw draw = s.buffer.sample(s.config.train.batch, random);
+  const Draw draw = s.draw(random);
   const Pictures pictures = s.buffer.pictures(draw.slots);
   lap(s.times.drawing);
   UpdateReport report;

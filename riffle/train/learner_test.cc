@@ -194,6 +194,48 @@ TEST_P(LearnerMethods, RestoredInAnotherLearnerContinuesTheSame) {
   expect_continues_restored(config);
 }
 
+// Stream batches of four, three of which are in each batch of eight.
+LearnerConfig with_fresh(const std::string& policy) {
+  auto config = tiny(policy);
+  config.train.stream_batch = 4;
+  config.train.fresh = 0.375;
+  config.model.align_weight = 1;
+  return config;
+}
+
+TEST_P(LearnerPolicies, WithFreshSamplesRestoredInAnotherLearnerContinuesTheSame) {
+  expect_continues_restored(with_fresh(GetParam()));
+}
+
+TEST_P(LearnerPolicies, StreamBatchesMayBeSmallerThanThoseOfUpdates) {
+  const auto reports = run(with_fresh(GetParam()), kStream);
+  ASSERT_EQ(reports.size(), 12u);
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    EXPECT_EQ(reports[i].samples_seen, 32 + 4 * static_cast<std::int64_t>(i / 3));
+  }
+}
+
+TEST(Learner, FreshSamplesThatCannotBeAreRefused) {
+  const auto refusal = [](const LearnerConfig& config) -> std::string {
+    try {
+      run(config, kStream);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  auto config = with_fresh("fifo");
+  config.train.fresh = 0.75;
+  EXPECT_THAT(refusal(config), testing::HasSubstr("more than the 4 of a stream batch"));
+  config = with_fresh("fifo");
+  config.buffer.capacity = "8";
+  EXPECT_THAT(refusal(config), testing::HasSubstr("at least --capacity 9"));
+  config = with_fresh("none");
+  EXPECT_THAT(refusal(config), testing::HasSubstr("train.fresh needs a buffer"));
+  config.train.fresh = 0;
+  EXPECT_THAT(refusal(config), testing::HasSubstr("train.stream_batch needs a buffer"));
+}
+
 // Its blocks wake before updates 3, 6, 9 and 12, counted from 0.
 LearnerConfig growing(const std::string& objective = "simsiam") {
   auto config = tiny("minred");

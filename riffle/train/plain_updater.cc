@@ -23,6 +23,7 @@ Pictures in_host_memory(const Pictures& pictures) {
 PlainUpdater::PlainUpdater(const UpdaterConfig& config, std::shared_ptr<Objective> objective,
                            at::Device device)
     : device_(device),
+      fresh_(config.train.fresh_samples()),
       pool_(static_cast<int>(config.train.threads)),
       training_views_(config.augment, config.seed, pool_),
       arrival_views_(no_augmentation(config.augment.size), /*seed=*/0, pool_),
@@ -35,12 +36,12 @@ at::Tensor PlainUpdater::update(const Pictures& pictures, std::int64_t step, dou
   const Pictures host = in_host_memory(pictures);
   const torch::Tensor views =
       training_views_(host.tensor, host.indices, static_cast<std::uint64_t>(step));
-  const auto output = objective_->forward(views.to(device_));
+  const auto output = objective_->forward(views.to(device_), fresh_);
   outcome_ = {step, output.loss.item<double>(), output.std.item<double>()};
   if (std::isfinite(outcome_.loss)) {
     output.loss.backward();
     optimizer_.step(lr, predictor_lr);
-    objective_->follow();
+    objective_->after_step();
   }
   return output.features;
 }

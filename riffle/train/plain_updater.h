@@ -25,6 +25,7 @@ class PlainUpdater : public Updater {
 
  private:
   at::Device device_;
+  std::int64_t fresh_;
   ThreadPool pool_;
   TwoViews training_views_;
   TwoViews arrival_views_;

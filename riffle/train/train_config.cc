@@ -1,12 +1,20 @@
 #include "riffle/train/train_config.h"
 
+#include <cmath>
+
 #include "riffle/base/error.h"
+#include "riffle/base/text.h"
 
 namespace riffle {
 
 void TrainConfig::describe(Fields& fields) {
-  fields.add("train.batch", batch, "samples per update, and per batch taken from the stream");
+  fields.add("train.batch", batch, "samples per update");
+  fields.add("train.stream_batch", stream_batch,
+             "samples per batch taken from the stream; 0: as many as per update");
   fields.add("train.updates", updates, "updates per stream batch (K); always 1 without a buffer");
+  fields.add("train.fresh", fresh,
+             "share of each update's batch that comes straight from the last stream batch; the "
+             "rest is replayed");
   fields.add("train.max_updates", max_updates,
              "updates after which the run ends; the schedule's length; 0: no end");
   fields.add("train.clock", clock, {{"lockstep", ClockKind::lockstep}, {"live", ClockKind::live}},
@@ -34,12 +42,23 @@ void TrainConfig::describe(Fields& fields) {
   fields.add("train.threads", threads, "CPU threads; 0: one per core");
 }
 
+std::int64_t TrainConfig::fresh_samples() const {
+  return std::lround(fresh * static_cast<double>(batch));
+}
+
 void TrainConfig::validate() const {
   const auto require = [](bool holds, const char* message) {
     if (!holds) throw Error(message);
   };
   require(batch >= 2, "train.batch must be at least 2 (batch norm needs more than one sample)");
+  require(stream_batch >= 0, "train.stream_batch must not be negative (0: train.batch)");
   require(updates >= 1, "train.updates must be at least 1");
+  require(fresh >= 0 && fresh < 1, "train.fresh must be in [0, 1): a share of the batch");
+  if (fresh_samples() > samples_per_stream_batch()) {
+    throw Error(cat("train.fresh=", fresh, " is ", fresh_samples(), " samples of a batch of ",
+                    batch, ", more than the ", samples_per_stream_batch(), " of a stream batch"));
+  }
+  require(fresh_samples() < batch, "train.fresh leaves no sample of the batch to be replayed");
   require(max_updates >= 0, "train.max_updates must not be negative (0: no end)");
   require(max_updates > 0 || schedule == ScheduleKind::constant,
           "train.max_updates=0, a run without an end, needs train.schedule=constant: the others "

@@ -21,10 +21,15 @@ enum class Precision {
 enum class ScheduleKind { cosine, constant, constant_then_decay };
 
 struct TrainConfig {
-  // Samples per update, and per batch taken from the stream.
+  // Samples per update.
   std::int64_t batch = 256;
+  // Samples per batch taken from the stream; 0: as many as per update.
+  std::int64_t stream_batch = 0;
   // K: updates per stream batch.
   std::int64_t updates = 5;
+  // Share of an update's batch that comes straight from the last stream batch; the rest is drawn
+  // from what the buffer held before it.
+  double fresh = 0.0;
   // The end of the schedule and of the run; 0: no end.
   std::int64_t max_updates = 10000;
   ClockKind clock = ClockKind::lockstep;
@@ -44,6 +49,10 @@ struct TrainConfig {
   Precision precision = Precision::best;
   // 0: one per core. Sums, and so the last bits, depend on it.
   std::int64_t threads = 0;
+
+  std::int64_t samples_per_stream_batch() const { return stream_batch > 0 ? stream_batch : batch; }
+  // Fresh samples of a batch: fresh * batch, rounded.
+  std::int64_t fresh_samples() const;
 
   void describe(Fields& fields);
   // Throws Error naming the key whose value makes no sense.

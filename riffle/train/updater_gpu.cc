@@ -132,6 +132,7 @@ struct UpdaterGpu::State {
   void update_once();
   void arrival_once();
   void record_update();
+  void replay_arrival(const Pictures& given);
   void record_arrival();
   void drop_recordings();
 };
@@ -177,10 +178,11 @@ void UpdaterGpu::State::finish(Turn& turn) {
 
 // One update from what is on the device; queues work and waits for nothing.
 void UpdaterGpu::State::update_once() {
-  const ObjectiveOutput output = objective->forward(views->render(pictures));
+  const ObjectiveOutput output =
+      objective->forward(views->render(pictures), config.train.fresh_samples());
   output.loss.backward();
   optimizer.step(rates[0], rates[1]);
-  objective->follow();
+  objective->after_step();
   features = output.features;
   report = torch::stack({output.loss.detach(), output.std});
 }
@@ -270,18 +272,35 @@ Updater::Outcome UpdaterGpu::outcome() {
   return s.outcome;
 }
 
+// Features of at most a batch of pictures; rows beyond them mean nothing.
+void UpdaterGpu::State::replay_arrival(const Pictures& given) {
+  if (!arrival_views) {
+    arrival_views = make_views(config, no_augmentation(config.augment.size), pool);
+  }
+  arrival.done.synchronize();  // those before
+  bring(arrival, given);
+  arrival_views->upload(/*step=*/0);
+  if (!arrival_recording.done) record_arrival();
+  arrival_recording.graph.replay();
+  arrival.done.record(c10::cuda::getCurrentCUDAStream());
+}
+
 at::Tensor UpdaterGpu::arrival_features(const Pictures& pictures) {
   State& s = *state_;
-  if (!s.arrival_views) {
-    s.arrival_views = make_views(s.config, no_augmentation(s.config.augment.size), s.pool);
+  const std::int64_t count = std::ssize(pictures.indices);
+  const std::int64_t batch = s.config.train.batch;
+  if (count == batch) {
+    s.replay_arrival(pictures);
+    return s.arrival_features;
   }
-  s.arrival.done.synchronize();  // the batch before
-  s.bring(s.arrival, pictures);
-  s.arrival_views->upload(/*step=*/0);
-  if (!s.arrival_recording.done) s.record_arrival();
-  s.arrival_recording.graph.replay();
-  s.arrival.done.record(c10::cuda::getCurrentCUDAStream());
-  return s.arrival_features;
+  std::vector<at::Tensor> parts;
+  for (std::int64_t first = 0; first < count; first += batch) {
+    const std::int64_t rows = std::min(batch, count - first);
+    const auto begin = pictures.indices.begin() + first;
+    s.replay_arrival({pictures.tensor, {begin, begin + rows}});
+    parts.push_back(s.arrival_features.narrow(0, 0, rows).clone());
+  }
+  return torch::cat(parts);
 }
 
 Objective& UpdaterGpu::objective() { return *state_->objective; }

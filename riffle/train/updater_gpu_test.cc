@@ -110,6 +110,40 @@ TEST_P(MethodOnGpu, Bfloat16StaysCloseToFloat32) {
   }
 }
 
+TEST_P(MethodOnGpu, AlignedReplayFollowsTheCpu) {
+  UpdaterConfig config = small_config(Stem::small, Precision::float32, GetParam());
+  config.model.align_weight = 1;
+  config.model.align_ema = 0.9;
+  config.train.fresh = 0.25;
+  PlainUpdater cpu(config, objective_on(torch::kCPU, config), torch::kCPU);
+  UpdaterGpu gpu(config, objective_on(torch::kCUDA, config));
+  const Pictures pictures = striped_pictures(config);
+  for (std::int64_t step = 0; step < 8; ++step) {
+    cpu.update(pictures, step, 0.0002, 0.0002);
+    gpu.update(pictures, step, 0.0002, 0.0002);
+    const double loss = cpu.outcome().loss;
+    ASSERT_NEAR(loss, gpu.outcome().loss, near(loss, 1e-3)) << "update " << step;
+  }
+}
+
+TEST_F(UpdaterOnGpu, FeaturesOnArrivalOfAnyNumberAreThoseOfTheCpu) {
+  const UpdaterConfig config = small_config(Stem::small, Precision::float32);
+  PlainUpdater cpu(config, objective_on(torch::kCPU, config), torch::kCPU);
+  UpdaterGpu gpu(config, objective_on(torch::kCUDA, config));
+  Pictures pictures = striped_pictures(config);
+  const auto batch = static_cast<std::size_t>(config.train.batch);
+  for (const std::size_t count : {batch / 2, batch + 3}) {
+    pictures.indices.assign(count, 0);
+    for (std::size_t i = 0; i < count; ++i) {
+      pictures.indices[i] = static_cast<std::int64_t>(i % batch);
+    }
+    const auto expected = cpu.arrival_features(pictures);
+    const auto found = gpu.arrival_features(pictures).cpu();
+    ASSERT_EQ(found.sizes(), expected.sizes());
+    EXPECT_LT((found - expected).abs().max().item<double>(), 1e-3);
+  }
+}
+
 TEST_F(UpdaterOnGpu, FeaturesOnArrivalAreThoseOfTheCpu) {
   const UpdaterConfig config = small_config(Stem::small, Precision::float32);
   PlainUpdater cpu(config, objective_on(torch::kCPU, config), torch::kCPU);
