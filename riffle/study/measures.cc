@@ -38,6 +38,21 @@ const std::vector<Measure>& all_measures() {
        .unit = "%",
        .per_point = true,
        .final_value = false},
+      {.name = "seen",
+       .label = "linear top-1, groups seen so far",
+       .unit = "%",
+       .best = Best::highest,
+       .per_point = true},
+      {.name = "seen_mean",
+       .label = "the same, mean over time",
+       .unit = "%",
+       .best = Best::highest,
+       .mean_of = "seen"},
+      {.name = "linear_top1_mean",
+       .label = "linear top-1, mean over time",
+       .unit = "%",
+       .best = Best::highest,
+       .mean_of = "linear_top1"},
       {.name = "share", .label = "share of the buffer", .unit = "%", .per_point = true},
       {.name = "same_clip_pairs",
        .label = "same-clip pairs in a batch",
@@ -130,10 +145,12 @@ bool is_unseen(const RunResult& result, std::size_t group, std::size_t point) {
   return seen_share(result, point) <= begin;
 }
 
-double unseen_accuracy(const RunResult& result, std::size_t point) {
+// Mean over the groups that were seen, or over those that were not.
+double accuracy_by_seen(const RunResult& result, std::size_t point, bool seen) {
   std::vector<double> values;
-  for (std::size_t group = 1; group < result.order.size(); ++group) {
-    if (is_unseen(result, group, point)) {
+  for (std::size_t group = 0; group < result.order.size(); ++group) {
+    const bool group_seen = group == 0 || !is_unseen(result, group, point);
+    if (group_seen == seen) {
       values.push_back(accuracy_of(result.points[point], "linear_top1", result.order[group]));
     }
   }
@@ -191,7 +208,8 @@ double point_value(const RunResult& result, std::size_t point, const std::string
   if (bare == "forgetting_first") {
     return result.order.empty() ? std::nan("") : forgetting(result, 0, point);
   }
-  if (bare == "unseen") return unseen_accuracy(result, point);
+  if (bare == "seen") return accuracy_by_seen(result, point, true);
+  if (bare == "unseen") return accuracy_by_seen(result, point, false);
   if (bare == "share") {
     const auto found = result.points[point].share.find(part);
     return found == result.points[point].share.end() ? std::nan("") : found->second;
@@ -204,6 +222,15 @@ double final_value(const RunResult& result, const std::string& name, const std::
   if (shown.per_point) {
     if (result.points.empty()) return std::nan("");
     return shown.factor * point_value(result, result.points.size() - 1, name, set);
+  }
+  if (!shown.mean_of.empty()) {
+    const std::string part = split_name(name).part;
+    std::vector<double> values;
+    for (std::size_t point = 0; point < result.points.size(); ++point) {
+      const std::string of = part.empty() ? shown.mean_of : cat(shown.mean_of, '@', part);
+      values.push_back(point_value(result, point, of, set));
+    }
+    return mean_and_spread(values).mean;
   }
   const auto found = result.values.find(shown.name);
   return found == result.values.end() ? std::nan("") : shown.factor * found->second;

@@ -34,6 +34,8 @@ struct Measure {
   bool per_point = false;
   // Known of a run as a whole.
   bool final_value = true;
+  // It is the mean over a run's evaluations of this other measure; may be empty.
+  std::string mean_of = {};
 };
 
 // Returns a measure by its name, with or without @part. Throws std::logic_error if it is unknown.

@@ -52,6 +52,16 @@ TEST(Measures, UnseenIsTheAccuracyOnGroupsThatDidNotComeYet) {
   EXPECT_TRUE(std::isnan(point_value(result, 2, "unseen", "all")));
 }
 
+TEST(Measures, SeenIsTheAccuracyOnTheOtherGroupsAndHasAMeanOverTime) {
+  const RunResult result = two_groups();
+  EXPECT_DOUBLE_EQ(point_value(result, 0, "seen", "all"), 7);
+  EXPECT_DOUBLE_EQ(point_value(result, 1, "seen", "all"), 40);
+  EXPECT_DOUBLE_EQ(final_value(result, "seen", "all"), (24 + 30) / 2.0);
+  EXPECT_DOUBLE_EQ(final_value(result, "seen_mean", "all"), (7 + 40 + 27 + 27) / 4.0);
+  EXPECT_DOUBLE_EQ(final_value(result, "linear_top1_mean", "all"), (5 + 20 + 22 + 25) / 4.0);
+  EXPECT_DOUBLE_EQ(final_value(result, "linear_top1_mean@a", "all"), (6 + 10 + 18 + 24) / 4.0);
+}
+
 TEST(Measures, AGroupIsSeenFromWhereItsFirstSamplesMixIntoTheTurnBefore) {
   RunResult result = two_groups();
   result.points[1].samples_seen = 500;
