@@ -15,6 +15,7 @@
 #include "apps/riffle/bench_pictures.h"
 #include "apps/riffle/bench_turns.h"
 #include "apps/riffle/commands.h"
+#include "apps/riffle/print_json.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/child_process.h"
@@ -187,7 +188,7 @@ void run(const LoadOptions& options) {
   }
   result["synthetic_frames_per_s"] = median(rates.synthetic);
   if (options.json) {
-    std::cout << result.dump() << '\n';
+    print_json_line(result);
   } else {
     print(result);
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/riffle/commands.h"
+#include "apps/riffle/print_json.h"
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
@@ -128,7 +129,7 @@ void run_beside_minred(const BenchMinredOptions& options, const MinredBenchConfi
     auto json = as_json(options, config, merge);
     json["minred_per_stream_batch_ms"] = minred.per_stream_batch_ms;
     json["times_minred"] = times;
-    std::cout << json.dump() << '\n';
+    print_json_line(json);
     return;
   }
   cell(cat(config.capacity), 8);
@@ -177,7 +178,7 @@ void run_bench_minred(const BenchMinredOptions& options) {
     const MinredBenchResult result = bench_minred(config);
     finish_progress();
     if (options.json) {
-      std::cout << as_json(options, config, result).dump() << '\n';
+      print_json_line(as_json(options, config, result));
     } else {
       print_row(config, result);
     }

@@ -7,6 +7,7 @@
 #include "apps/riffle/bench_turns.h"
 #include "apps/riffle/commands.h"
 #include "apps/riffle/config_flags.h"
+#include "apps/riffle/print_json.h"
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
@@ -96,7 +97,7 @@ void run(const PipelineOptions& options) {
   result["peak_bytes"] = peak_bytes(learning.device);
   peers.report(result);
   if (options.json) {
-    std::cout << result.dump() << '\n';
+    print_json_line(result);
     return;
   }
   print_beside_peers(result, cat("  ", fixed(100 * median(shares), 1), " % of the step alone, ",

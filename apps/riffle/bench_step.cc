@@ -7,6 +7,7 @@
 #include "apps/riffle/bench_peers.h"
 #include "apps/riffle/bench_turns.h"
 #include "apps/riffle/commands.h"
+#include "apps/riffle/print_json.h"
 #include <nlohmann/json.hpp>
 #include <torch/cuda.h>
 #include <torch/types.h>
@@ -99,7 +100,7 @@ void run(StepOptions options) {
   result["bandwidth_share"] = rate * cost.bytes / ceilings.bytes_per_s;
   peers.report(result);
   if (options.json) {
-    std::cout << result.dump() << '\n';
+    print_json_line(result);
     return;
   }
   const auto percent = [&result](const char* key) {

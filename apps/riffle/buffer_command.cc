@@ -7,6 +7,7 @@
 #include <set>
 
 #include "apps/riffle/commands.h"
+#include "apps/riffle/print_json.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/csv.h"
@@ -158,7 +159,7 @@ void run_buffer(const BufferOptions& options) {
     result["folder"] = options.folder;
   }
   if (options.json) {
-    std::cout << result.dump() << '\n';
+    print_json_line(result);
   } else {
     print_summary(result);
   }

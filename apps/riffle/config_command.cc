@@ -1,6 +1,7 @@
 #include <iostream>
 
 #include "apps/riffle/commands.h"
+#include "apps/riffle/print_json.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/error.h"
@@ -33,7 +34,7 @@ void run_config(const ConfigOptions& options) {
   const Config config =
       options.run.empty() ? ConfigBuilder().build() : RunFolder::open(options.run).config();
   if (options.json) {
-    std::cout << as_json(config).dump() << '\n';
+    print_json_line(as_json(config));
   } else {
     std::cout << config_yaml(config, true);
   }

@@ -1,6 +1,7 @@
 #include <iostream>
 
 #include "apps/riffle/commands.h"
+#include "apps/riffle/print_json.h"
 #include "apps/riffle/study_flags.h"
 #include <nlohmann/json.hpp>
 
@@ -126,7 +127,7 @@ void run_demo(const DemoOptions& options) {
   const auto files = write_study(outcome, options.out, command_text(options), "report.html");
   const double seconds = seconds_since(start);
   if (options.flags.json) {
-    std::cout << demo_json(options, outcome, files.page.string(), seconds).dump() << '\n';
+    print_json_line(demo_json(options, outcome, files.page.string(), seconds));
   } else {
     std::cout << '\n'
               << first_table(outcome) << '\n'

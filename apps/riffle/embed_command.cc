@@ -3,6 +3,7 @@
 
 #include "apps/riffle/commands.h"
 #include "apps/riffle/encoder_flags.h"
+#include "apps/riffle/print_json.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/error.h"
@@ -40,16 +41,14 @@ void run_embed(const EmbedOptions& options) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const double per_s = static_cast<double>(samples) / seconds.count();
   if (options.json) {
-    std::cout << nlohmann::ordered_json{{"out", options.out},
-                                        {"table", file.table().string()},
-                                        {"samples", samples},
-                                        {"features", source.objective->encoder_dim()},
-                                        {"size", size},
-                                        {"images_per_s", per_s},
-                                        {"checkpoint", source.file},
-                                        {"skipped", stream->skipped()}}
-                     .dump()
-              << '\n';
+    print_json_line(nlohmann::ordered_json{{"out", options.out},
+                                           {"table", file.table().string()},
+                                           {"samples", samples},
+                                           {"features", source.objective->encoder_dim()},
+                                           {"size", size},
+                                           {"images_per_s", per_s},
+                                           {"checkpoint", source.file},
+                                           {"skipped", stream->skipped()}});
   } else {
     std::cout << options.out << ": " << samples << " x " << source.objective->encoder_dim()
               << " features of pictures of " << size << " px, " << fixed(per_s, 0)

@@ -3,6 +3,7 @@
 
 #include "apps/riffle/commands.h"
 #include "apps/riffle/encoder_flags.h"
+#include "apps/riffle/print_json.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/error.h"
@@ -44,14 +45,12 @@ void run_export(const ExportOptions& options) {
   const auto bytes = std::filesystem::file_size(options.out);
   const auto dim = source.objective->encoder_dim();
   if (options.json) {
-    std::cout << nlohmann::ordered_json{{"out", options.out},
-                                        {"format", format},
-                                        {"checkpoint", source.file},
-                                        {"architecture", weights.architecture()},
-                                        {"features", dim},
-                                        {"bytes", bytes}}
-                     .dump()
-              << '\n';
+    print_json_line(nlohmann::ordered_json{{"out", options.out},
+                                           {"format", format},
+                                           {"checkpoint", source.file},
+                                           {"architecture", weights.architecture()},
+                                           {"features", dim},
+                                           {"bytes", bytes}});
   } else {
     std::cout << options.out << ": " << weights.architecture() << ", " << dim << " features, from "
               << source.file << '\n';

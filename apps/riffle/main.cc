@@ -1,6 +1,7 @@
 // The program: finds the sub-command, and turns any failure into one clear line and an exit code.
 
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -15,6 +16,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/memory.h"
+#include "riffle/base/standard_streams.h"
 #include "riffle/base/text.h"
 
 namespace riffle {
@@ -27,7 +29,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 int complain(const std::string& message, int exit_code) {
   finish_progress();
-  std::cerr << "riffle: " << first_line(message) << '\n';
+  std::cerr << "riffle: " << printable(first_line(message)) << '\n';
   return exit_code;
 }
 
@@ -62,6 +64,12 @@ void require_known_options(const CLI::App& app, int argc, char** argv) {
     throw Error(cat("unknown option '", option, "'; did you mean '", nearest_name(option, names),
                     "'? (see riffle ", command->get_name(), " --help)"));
   }
+}
+
+// What writes to a closed pipe, or makes a file longer than the limit, gets an error. The signals
+// would end a run without its last checkpoint.
+void ignore_signals_about_files() {
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
 }
 
 int run(int argc, char** argv) {
@@ -106,6 +114,8 @@ int run(int argc, char** argv) {
 }  // namespace riffle
 
 int main(int argc, char** argv) {
+  riffle::open_standard_streams();
+  riffle::ignore_signals_about_files();
   riffle::keep_freed_memory();
   riffle::let_gpu_memory_grow();
   try {

@@ -3,6 +3,7 @@
 
 #include "apps/riffle/commands.h"
 #include "apps/riffle/encoder_flags.h"
+#include "apps/riffle/print_json.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/error.h"
@@ -64,7 +65,7 @@ void run_probe(const ProbeCommand& options) {
     json["untrained"] = accuracies(baseline);
     json["checkpoint"] = source.file;
     json["seconds"] = seconds.count();
-    std::cout << json.dump() << '\n';
+    print_json_line(json);
     return;
   }
   print_row("trained  ", result);

@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "apps/riffle/commands.h"
+#include "apps/riffle/print_json.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/file.h"
@@ -26,7 +27,7 @@ void run_report(const ReportOptions& options) {
   write_atomically(out, run_page(options.runs));
   if (options.json) {
     std::vector<std::string> runs(options.runs.begin(), options.runs.end());
-    std::cout << nlohmann::ordered_json{{"report", out.string()}, {"runs", runs}}.dump() << '\n';
+    print_json_line(nlohmann::ordered_json{{"report", out.string()}, {"runs", runs}});
   } else {
     std::cout << out.string() << '\n';
   }

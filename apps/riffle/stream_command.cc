@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "apps/riffle/commands.h"
+#include "apps/riffle/print_json.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/error.h"
@@ -57,7 +58,8 @@ std::string skipped_text(const std::map<std::string, std::int64_t>& skipped) {
 
 void print_text(const Survey& survey, const StreamOptions& options, bool has_sheet) {
   const auto line = [](const std::string& name, const std::string& value) {
-    std::cout << name << std::string(name.size() < 17 ? 17 - name.size() : 1, ' ') << value << '\n';
+    std::cout << name << std::string(name.size() < 17 ? 17 - name.size() : 1, ' ')
+              << printable(value) << '\n';
   };
   line("samples", cat(survey.samples, " in ", duration_text(survey.seconds), ", ",
                       fixed(survey.frames_per_s(), 0), " frames/s"));
@@ -91,7 +93,7 @@ void print_json(const Survey& survey, const StreamOptions& options, bool has_she
       {"contact_sheet", nullptr},
   };
   if (has_sheet) result["contact_sheet"] = options.sheet;
-  std::cout << result.dump() << '\n';
+  print_json_line(result);
 }
 
 // A colour for each clip, so that neighbours differ.

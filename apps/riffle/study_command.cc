@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "apps/riffle/commands.h"
+#include "apps/riffle/print_json.h"
 #include "apps/riffle/study_flags.h"
 #include <nlohmann/json.hpp>
 
@@ -77,7 +78,7 @@ void list_runs(const StudyOptions& options, const Study& study, const RunChoice&
                        {"runs", runs},
                        {"seconds", estimate.total()},
                        {"estimate", estimate.basis}};
-    std::cout << json.dump() << '\n';
+    print_json_line(json);
     return;
   }
   for (const auto& [run, done, seconds] : estimate.runs) {
@@ -128,7 +129,7 @@ void run_study_command(const StudyOptions& options) {
                        {"results", files.json.string()},
                        {"tables", tables},
                        {"figures", figures}};
-    std::cout << json.dump() << '\n';
+    print_json_line(json);
   } else {
     print_tables(files);
   }

@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "apps/riffle/print_json.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/log.h"
@@ -11,15 +12,13 @@ namespace riffle {
 
 void print_training_result(const std::string& run, const TrainingResult& result, bool json) {
   if (json) {
-    std::cout << nlohmann::ordered_json{{"run", run},
-                                        {"updates", result.updates},
-                                        {"samples_seen", result.samples_seen},
-                                        {"loss", result.loss},
-                                        {"images_per_s", result.images_per_s},
-                                        {"skipped", result.skipped},
-                                        {"stopped", result.stopped}}
-                     .dump()
-              << '\n';
+    print_json_line(nlohmann::ordered_json{{"run", run},
+                                           {"updates", result.updates},
+                                           {"samples_seen", result.samples_seen},
+                                           {"loss", result.loss},
+                                           {"images_per_s", result.images_per_s},
+                                           {"skipped", result.skipped},
+                                           {"stopped", result.stopped}});
   }
   const std::string done = cat(result.updates, " updates on ", result.samples_seen, " samples, ",
                                fixed(result.images_per_s, 0), " images/s. ");

@@ -142,7 +142,7 @@ std::vector<std::byte> read_bytes(const fs::path& path) {
 }
 
 // Reads to the end rather than by size: a configuration may come through a pipe.
-std::string read_text(const fs::path& path) {
+std::string read_text(const fs::path& path, std::size_t most) {
   const Descriptor file = open_for_reading(path);
   std::string text;
   std::array<char, 65536> chunk;
@@ -154,6 +154,9 @@ std::string read_text(const fs::path& path) {
     if (got < 0) fail("cannot read", path);
     if (got == 0) return text;
     text.append(chunk.data(), static_cast<std::size_t>(got));
+    if (text.size() > most) {
+      throw Error(cat(path.string(), " has more than ", bytes_text(most)));
+    }
   }
 }
 
@@ -167,6 +170,11 @@ void rename_durably(const fs::path& from, const fs::path& to) {
     fail("cannot rename to", to);
   }
   sync_folder(folder_of(to));
+}
+
+void remove_durably(const fs::path& path) {
+  if (::unlink(path.c_str()) == 0) return sync_folder(folder_of(path));
+  if (errno != ENOENT) fail("cannot remove", path);
 }
 
 void write_atomically(const fs::path& path, std::span<const std::byte> content) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,7 +17,9 @@ namespace riffle {
 
 // Return the content of a file.
 std::vector<std::byte> read_bytes(const std::filesystem::path& path);
-std::string read_text(const std::filesystem::path& path);
+// Throws Error if it is longer than `most` bytes.
+std::string read_text(const std::filesystem::path& path,
+                      std::size_t most = std::numeric_limits<std::size_t>::max());
 
 // Returns the paths in a folder, in no order; none if there is no such folder.
 std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder);
@@ -35,6 +38,8 @@ void write_atomically(const std::filesystem::path& path, std::string_view conten
 std::filesystem::path temporary_path(const std::filesystem::path& path);
 // Renames a file and flushes its new folder. Requires both paths to be on one file system.
 void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
+// Removes a file, if it is there, and flushes its folder.
+void remove_durably(const std::filesystem::path& path);
 // Removes temporary files that killed writers left in `folder`. Requires that nobody writes there.
 void remove_temporary_files(const std::filesystem::path& folder);
 

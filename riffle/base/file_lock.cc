@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "riffle/base/error.h"
@@ -13,7 +14,7 @@
 namespace riffle {
 
 FileLock::FileLock(const std::filesystem::path& path, const std::string& what, IfTaken if_taken)
-    : file_(path, O_RDWR | O_CREAT | O_CLOEXEC) {
+    : what_(what), file_(path, O_RDWR | O_CREAT | O_CLOEXEC) {
   const int no_wait = if_taken == IfTaken::refuse ? LOCK_NB : 0;
   int locked = -1;
   do {
@@ -25,6 +26,7 @@ FileLock::FileLock(const std::filesystem::path& path, const std::string& what, I
     }
     throw Error(cat("cannot lock ", path.string(), ": ", std::strerror(errno)), ErrorKind::failure);
   }
+  require_in_place();
   if (::ftruncate(file_.number(), 0) != 0) return;
   const std::string process = std::to_string(::getpid());
   try {
@@ -32,6 +34,20 @@ FileLock::FileLock(const std::filesystem::path& path, const std::string& what, I
   } catch (const Error&) {
     // A full disk. The number is only for messages: the lock itself is the kernel's.
   }
+}
+
+bool FileLock::is_in_place() const {
+  struct stat held {
+  }, there{};
+  return ::fstat(file_.number(), &held) == 0 && ::stat(file_.path().c_str(), &there) == 0 &&
+         held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+}
+
+void FileLock::require_in_place() const {
+  if (is_in_place()) return;
+  throw LostLock(cat(what_, " was moved or removed, or its ", file_.path().filename().string(),
+                     " file was, while this process used it: nothing more is written there"),
+                 ErrorKind::failure);
 }
 
 }  // namespace riffle

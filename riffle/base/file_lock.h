@@ -3,9 +3,15 @@
 
 #include <filesystem>
 
+#include "riffle/base/error.h"
 #include "riffle/base/file.h"
 
 namespace riffle {
+
+// The lock was held, and its file is no longer there.
+class LostLock : public Error {
+  using Error::Error;
+};
 
 enum class IfTaken { refuse, wait };
 
@@ -16,7 +22,14 @@ class FileLock {
   FileLock(const std::filesystem::path& path, const std::string& what,
            IfTaken if_taken = IfTaken::refuse);
 
+  // Throws LostLock, naming `what`, unless the file that is locked is the one under the path: if it
+  // or its folder was moved or removed, another process may hold what is there now.
+  void require_in_place() const;
+
  private:
+  bool is_in_place() const;
+
+  std::string what_;
   Descriptor file_;
 };
 

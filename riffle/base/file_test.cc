@@ -150,6 +150,36 @@ TEST_F(FileTest, ALockIsWaitedForWhereThatIsAsked) {
   EXPECT_THROW(FileLock(folder_ / "lock", "the run"), Error);
 }
 
+TEST_F(FileTest, ALockKnowsWhetherItsFileIsStillThere) {
+  const fs::path run = folder_ / "run", away = folder_ / "away";
+  const auto taken = [&] {
+    make_folders(run);
+    return FileLock(run / "lock", "the run");
+  };
+  const auto lost = testing::ThrowsMessage<LostLock>(testing::HasSubstr("the run was moved"));
+
+  const auto first = taken();
+  first.require_in_place();
+  fs::rename(run, away);
+  EXPECT_THAT([&] { first.require_in_place(); }, lost);
+  const auto second = taken();
+  EXPECT_THAT([&] { first.require_in_place(); }, lost);
+  second.require_in_place();
+  fs::remove(run / "lock");
+  EXPECT_THAT([&] { second.require_in_place(); }, lost);
+  fs::remove_all(run);
+  fs::rename(away, run);
+  first.require_in_place();
+}
+
+TEST_F(FileTest, ATextIsReadUpToALimit) {
+  write_atomically(folder_ / "a", "text");
+  EXPECT_EQ(read_text(folder_ / "a", 4), "text");
+  EXPECT_THAT([&] { read_text(folder_ / "a", 3); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("more than 3 B")));
+  EXPECT_THROW(read_text("/dev/zero", 1 << 20), Error) << "it has no end";
+}
+
 TEST_F(FileTest, MissingFilesAndFoldersAreNamed) {
   EXPECT_THROW(read_text(folder_ / "absent"), Error);
   EXPECT_THROW(read_bytes(folder_), Error);

@@ -8,6 +8,8 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "riffle/base/text.h"
+
 namespace riffle {
 namespace {
 
@@ -42,7 +44,7 @@ void write(LogLevel needed, spdlog::level::level_enum severity, const std::strin
   const std::lock_guard lock(out.mutex);
   if (out.level < needed) return;
   end_open_line(out);
-  out.logger->log(severity, spdlog::string_view_t(message));
+  out.logger->log(severity, spdlog::string_view_t(printable(message)));
 }
 
 }  // namespace
@@ -70,7 +72,7 @@ void show_progress(const std::string& line) {
   const std::lock_guard lock(out.mutex);
   if (out.level < LogLevel::info) return;
   if (out.terminal) {
-    std::fprintf(stderr, "\r\033[K%s", line.c_str());
+    std::fprintf(stderr, "\r\033[K%s", printable(line).c_str());
     std::fflush(stderr);
     out.line_open = true;
     return;
@@ -78,7 +80,7 @@ void show_progress(const std::string& line) {
   const auto now = Clock::now();
   if (now - out.last_plain_line < std::chrono::seconds(10)) return;
   out.last_plain_line = now;
-  std::fprintf(stderr, "%s\n", line.c_str());
+  std::fprintf(stderr, "%s\n", printable(line).c_str());
 }
 
 void finish_progress() {

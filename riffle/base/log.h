@@ -1,7 +1,8 @@
 // Messages on standard error: what happened, warnings, and one progress line that is rewritten in
 // place.
 //
-// Thread-safe. Standard output is left to results (`--json`).
+// Names in messages may come from anywhere: they are shown as printable() has them. Thread-safe.
+// Standard output is left to results (`--json`).
 #pragma once
 
 #include <string>

@@ -24,7 +24,11 @@ fs::path make_room_for(const fs::path& path) {
 }  // namespace
 
 NewFile::NewFile(const fs::path& path) : path_(path), temporary_(make_room_for(path)) {
-  file_.emplace(temporary_, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
+  // What is there was left by a killed process of the same number, or put there to be written
+  // through.
+  std::error_code ignored;
+  fs::remove(temporary_, ignored);
+  file_.emplace(temporary_, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC);
 }
 
 NewFile::~NewFile() {

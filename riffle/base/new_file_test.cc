@@ -35,6 +35,16 @@ TEST_F(NewFileTest, LeavesTheOldFileAndNothingElseWithoutACommit) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
 }
 
+TEST_F(NewFileTest, NeverWritesThroughALinkThatWasPutInItsWay) {
+  write_atomically(folder_ / "precious", "old");
+  const fs::path path = folder_ / "file.bin";
+  fs::create_symlink(folder_ / "precious", temporary_path(path));
+  write_atomically(path, "new");
+  EXPECT_EQ(read_text(path), "new");
+  EXPECT_FALSE(fs::is_symlink(path));
+  EXPECT_EQ(read_text(folder_ / "precious"), "old");
+}
+
 TEST_F(NewFileTest, RefusesAFolder) { EXPECT_THROW(NewFile{folder_}, Error); }
 
 }  // namespace

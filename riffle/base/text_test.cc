@@ -22,6 +22,19 @@ TEST(Text, WritesNumbersForPeople) {
   EXPECT_EQ(duration_text(3790), "1 h 03 min");
 }
 
+TEST(Text, PrintsNothingThatSteersATerminal) {
+  EXPECT_EQ(printable("Grüße, 東京 🦆\n\tok"), "Grüße, 東京 🦆\n\tok");
+  EXPECT_EQ(printable("\x1b[31mred\x07\r"), "\\x1b[31mred\\x07\\x0d");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m\x7f"),
+            "\\xc2\\x9b31m\\x7f")
+      << "a control of two bytes";
+  EXPECT_EQ(printable("caf\xe9"), "caf\\xe9") << "Latin-1";
+  EXPECT_EQ(printable("\xe6\x9d"), "\\xe6\\x9d") << "cut";
+  EXPECT_EQ(printable("\xc0\xaf\xed\xa0\x80\xf5"), "\\xc0\\xaf\\xed\\xa0\\x80\\xf5");
+  EXPECT_EQ(printable(""), "");
+}
+
 TEST(Text, SplitKeepsEmptyPartsAndJoinUndoesIt) {
   EXPECT_THAT(split("a,,b", ','), ElementsAre("a", "", "b"));
   EXPECT_EQ(join(split("a,,b", ','), ","), "a,,b");
