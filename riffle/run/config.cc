@@ -1,10 +1,9 @@
 #include "riffle/run/config.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
 #include "riffle/base/text.h"
+#include "riffle/run/yaml.h"
 
 namespace riffle {
 
@@ -60,12 +59,12 @@ void for_each_leaf(const YAML::Node& node, const std::string& prefix, const Use&
 }  // namespace
 
 void ConfigBuilder::read_yaml(const std::filesystem::path& path) {
-  read_yaml_text(read_text(path), path.string());
+  read_yaml_text(read_text(path, kMostYamlBytes), path.string());
 }
 
 void ConfigBuilder::read_yaml_text(const std::string& text, const std::string& name) {
   try {
-    const YAML::Node root = YAML::Load(text);
+    const YAML::Node root = parse_yaml(text);
     if (root.IsNull()) return;
     if (!root.IsMap()) throw Error("it must hold keys and values");
     for_each_leaf(root, "",

@@ -1,6 +1,7 @@
 #include "riffle/study/study_file.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 
@@ -8,6 +9,7 @@
 #include "riffle/base/file.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/linear_probe.h"
+#include "riffle/run/yaml.h"
 #include "riffle/study/measures.h"
 #include "riffle/study/study_yaml.h"
 
@@ -50,7 +52,7 @@ class Reader {
 
  private:
   YAML::Node load(const std::filesystem::path& path) const {
-    const YAML::Node root = YAML::Load(read_text(path));
+    const YAML::Node root = parse_yaml(read_text(path, kMostYamlBytes));
     require_map(root, path.string());
     return root;
   }
@@ -104,7 +106,8 @@ class Reader {
     const YAML::Node scale = root["scales"][scale_];
     require_keys(scale, cat("scales.", scale_), {"about", "set", "vary", "drop", "probe", "seeds"});
     study.about = text_of(scale, "about");
-    if (scale["seeds"]) study.seeds = seeds_from(0, count_of(scale["seeds"], "seeds"));
+    if (scale["seeds"])
+      study.seeds = seeds_from(0, count_of(scale["seeds"], "seeds", kMostStudyRuns));
     if (root["without_buffer"]) {
       const auto rule = text_of(root["without_buffer"]);
       require_known("value of without_buffer", rule, {"same_updates", "same_samples"});
@@ -190,7 +193,7 @@ class Reader {
 
   void read_probe(const YAML::Node& node, ProbePlan& probe) const {
     require_keys(node, "probe", {"points", "untrained", "samples", "sets", "groups", "order"});
-    if (node["points"]) probe.points = count_of(node["points"], "probe.points");
+    if (node["points"]) probe.points = count_of(node["points"], "probe.points", kMostStudyRuns);
     if (node["untrained"]) {
       probe.untrained = parse_bool(text_of(node["untrained"]), "probe.untrained");
     }
@@ -398,6 +401,10 @@ const StudyAxis& Study::axis(const std::string& axis_name) const {
 }
 
 std::vector<std::int64_t> seeds_from(std::int64_t first, std::int64_t count) {
+  if (count > kMostStudyRuns || first > std::numeric_limits<std::int64_t>::max() - count) {
+    throw Error(
+        cat(count, " seeds from ", first, " on; a study has at most ", kMostStudyRuns, " runs"));
+  }
   std::vector<std::int64_t> seeds(static_cast<std::size_t>(count));
   std::iota(seeds.begin(), seeds.end(), first);
   return seeds;

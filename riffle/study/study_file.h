@@ -154,6 +154,8 @@ struct StudyRun {
 
 // What every study varies; no axis of a file has this name.
 inline constexpr const char* kSeedAxis = "seed";
+// With all seeds.
+inline constexpr std::int64_t kMostStudyRuns = 10'000;
 inline constexpr const char* kStudyScales[] = {"smoke", "quick", "small", "paper"};
 
 // Reads a file; `data` takes the place of {data}.
@@ -162,6 +164,7 @@ Study load_study(const std::filesystem::path& file, const std::string& scale,
 
 // Returns the cross product of the axes in the order of the file, for the first seed, then for the
 // next, so that a study that was interrupted is balanced. {seed} becomes the run's seed.
+// Throws Error, with their number, if there would be more than kMostStudyRuns.
 std::vector<StudyRun> expand(const Study& study);
 
 }  // namespace riffle

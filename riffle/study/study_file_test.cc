@@ -1,10 +1,13 @@
 #include "riffle/study/study_file.h"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
 #include "riffle/base/error.h"
+#include "riffle/base/text.h"
 #include "riffle/study/study_choice.h"
 #include "riffle/study/testing/studies.h"
 
@@ -44,6 +47,29 @@ TEST_F(StudyFile, AValueMayExistOnlyTogetherWithAnother) {
                            "  lr:\n    low:\n    high:\n  mode:\n    none: {only: {lr: high}, ");
   EXPECT_THAT(slugs(study), ElementsAre("low-fifo-seed0", "high-none-seed0", "high-fifo-seed0",
                                         "low-fifo-seed1", "high-none-seed1", "high-fifo-seed1"));
+}
+
+TEST_F(StudyFile, AStudyOfMoreRunsThanAnybodyMakesIsRefused) {
+  const auto refused = [](const std::string& words) {
+    return ThrowsMessage<Error>(AllOf(HasSubstr("tiny.yaml"), HasSubstr(words)));
+  };
+  EXPECT_THAT([&] { tiny("seeds: 2", "seeds: 9223372036854775807"); },
+              refused("seeds must be at most 10000"));
+  EXPECT_THAT([&] { tiny("points: 4", "points: 9223372036854775807"); },
+              refused("probe.points must be at most 10000"));
+  EXPECT_THAT([&] { expand(tiny("seeds: 2", "seeds: 5001")); },
+              refused("10002 runs; a study has at most 10000"));
+  std::string axes = "  mode:\n";
+  for (int i = 0; i < 20; ++i) {
+    axes = cat("  axis", i, ": {a: , b: , c: , d: , e: , f: , g: , h: , i: , j: }\n", axes);
+  }
+  EXPECT_THAT([&] { expand(tiny("  mode:\n", axes)); }, refused("4e+20 runs"));
+  EXPECT_THROW(seeds_from(std::numeric_limits<std::int64_t>::max() - 1, 5), Error);
+}
+
+TEST_F(StudyFile, AnAliasThatLeadsBackToItselfIsRefused) {
+  EXPECT_THAT([&] { tiny("vary:\n", "vary: &v\n  again: *v\n"); },
+              ThrowsMessage<Error>(AllOf(HasSubstr("tiny.yaml"), HasSubstr("leads back"))));
 }
 
 TEST_F(StudyFile, AScaleChangesKeysAndValuesAndDropsSome) {

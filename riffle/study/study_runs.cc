@@ -32,7 +32,7 @@ void add_keys(const KeyValues& keys, KeyValues& all) {
   }
 }
 
-std::int64_t rounded_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t rounded_up(std::int64_t a, std::int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
 
 // How many batches a run with a buffer takes from the stream: those that fill it, of which the last
 // is followed by the first K updates, then one for every further K.
@@ -112,6 +112,13 @@ std::optional<StudyRun> run_at(const Study& study, const std::vector<std::size_t
 }  // namespace
 
 std::vector<StudyRun> expand(const Study& study) {
+  // As a double: the product of many axes is larger than any integer.
+  auto most = static_cast<double>(study.seeds.size());
+  for (const auto& each : study.axes) most *= static_cast<double>(each.values.size());
+  if (most > kMostStudyRuns) {
+    throw Error(cat(study.file.string(), ": its axes and seeds make ", most,
+                    " runs; a study has at most ", kMostStudyRuns));
+  }
   std::vector<StudyRun> runs;
   for (const std::int64_t seed : study.seeds) {
     std::vector<std::size_t> at(study.axes.size(), 0);

@@ -59,9 +59,10 @@ std::map<std::string, Names> choices_of(const YAML::Node& node) {
   return choices;
 }
 
-std::int64_t count_of(const YAML::Node& node, const std::string& what) {
+std::int64_t count_of(const YAML::Node& node, const std::string& what, std::int64_t most) {
   const std::int64_t count = parse_integer(node.as<std::string>(), what);
   if (count < 1) throw Error(cat(what, " must be at least 1"));
+  if (count > most) throw Error(cat(what, " must be at most ", most, ", not ", count));
   return count;
 }
 

@@ -27,7 +27,8 @@ std::string text_of(const YAML::Node& node, const char* key, const std::string& 
 // Returns one name or a list of them.
 Names names_of(const YAML::Node& node);
 std::map<std::string, Names> choices_of(const YAML::Node& node);
-// Throws Error if the number is less than 1.
-std::int64_t count_of(const YAML::Node& node, const std::string& what);
+// Throws Error if the number is less than 1 or more than `most`.
+std::int64_t count_of(const YAML::Node& node, const std::string& what,
+                      std::int64_t most = 1'000'000'000'000);
 
 }  // namespace riffle
