@@ -209,7 +209,7 @@ TEST_P(KilledRun, ResumesToTheSameEndWhateverTheInstant) {
 }
 
 TEST_F(DurabilityTest, ASignalEndsARunInGoodOrderAndNamesTheResumeCommand) {
-  for (const int number : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string name = "run-" + std::to_string(number);
     auto process = train(name, kEndless);
     wait_for(fs::path(name) / "metrics.jsonl", process);

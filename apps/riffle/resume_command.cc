@@ -9,6 +9,7 @@ namespace {
 struct ResumeOptions {
   std::string run;
   std::vector<std::string> assignments;
+  bool edited_config = false;
   bool json = false;
 };
 
@@ -34,6 +35,8 @@ void add_resume_command(CLI::App& app) {
   add("--keep", "checkpoint.keep", "Number of checkpoints to keep, the newest", "N");
   add("--threads", "train.threads",
       "CPU threads; default: the run's. Another number gives the same result up to rounding", "N");
+  command->add_flag("--edited-config", options->edited_config,
+                    "Continue with a config.yaml that was edited since the checkpoint");
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(
       "The result is the same as if the run had never stopped. What is changed here is kept in "
@@ -42,7 +45,9 @@ void add_resume_command(CLI::App& app) {
       "Example, a run that has made its 2000 updates:\n"
       "  riffle resume runs/photos --max-updates 4000");
   command->callback([options] {
-    print_training_result(options->run, resume(options->run, options->assignments), options->json);
+    const auto edited = options->edited_config ? EditedConfig::accept : EditedConfig::refuse;
+    print_training_result(options->run, resume(options->run, options->assignments, edited),
+                          options->json);
   });
 }
 

@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kSegmentsKey = "pictures.segments";
+constexpr const char* kConfigKey = "config";
 constexpr const char* kRecordsKey = "pictures.records";
 
 // Segments are numbered from 1, records from 0.
@@ -41,7 +42,9 @@ Checkpoint read_whole(const RunFolder& folder, const std::string& name) {
   checkpoint.update = manifest.update;
   checkpoint.samples_seen = manifest.samples_seen;
   checkpoint.seconds = manifest.seconds;
-  checkpoint.state = read_safetensors(state).tensors;
+  Safetensors file = read_safetensors(state);
+  checkpoint.config = std::move(file.metadata[kConfigKey]);
+  checkpoint.state = std::move(file.tensors);
   try {
     checkpoint.places = read_places(checkpoint.state);
     if (LearnerState::read(checkpoint.state).update != manifest.update) {
@@ -67,17 +70,21 @@ void write_files(const RunFolder& folder, const Checkpoint& checkpoint) {
   tensors.emplace_back(kSegmentsKey, integers_tensor(segments));
   tensors.emplace_back(kRecordsKey, integers_tensor(records));
   const fs::path state = folder.state_file(checkpoint.name);
+  folder.require_in_place();
   write_safetensors(state, tensors,
                     {{Manifest::kVersionKey, std::to_string(Manifest::kVersion)},
                      {"update", std::to_string(checkpoint.update)},
-                     {"samples_seen", std::to_string(checkpoint.samples_seen)}});
-  write_manifest(folder.manifest(checkpoint.name), {.update = checkpoint.update,
-                                                    .samples_seen = checkpoint.samples_seen,
-                                                    .seconds = checkpoint.seconds,
-                                                    .file = state.filename().string(),
-                                                    .bytes = fs::file_size(state),
-                                                    .checksum = checksum_text(file_checksum(state)),
-                                                    .segments = segments_of(checkpoint)});
+                     {"samples_seen", std::to_string(checkpoint.samples_seen)},
+                     {kConfigKey, checkpoint.config}});
+  const Manifest manifest = {.update = checkpoint.update,
+                             .samples_seen = checkpoint.samples_seen,
+                             .seconds = checkpoint.seconds,
+                             .file = state.filename().string(),
+                             .bytes = fs::file_size(state),
+                             .checksum = checksum_text(file_checksum(state)),
+                             .segments = segments_of(checkpoint)};
+  folder.require_in_place();
+  write_manifest(folder.manifest(checkpoint.name), manifest);
 }
 
 }  // namespace
@@ -91,6 +98,8 @@ std::set<std::int64_t> segments_of(const Checkpoint& checkpoint) {
 void write_checkpoint(const RunFolder& folder, const Checkpoint& checkpoint) {
   try {
     write_files(folder, checkpoint);
+  } catch (const LostLock&) {
+    throw;  // what is there now is not ours
   } catch (...) {
     // The last flush may have failed after the rename: nobody may count on such a manifest.
     folder.remove(checkpoint.name);

@@ -24,6 +24,8 @@ struct Checkpoint {
   std::int64_t samples_seen = 0;
   // Of training so far.
   double seconds = 0;
+  // What it was made with, as config_yaml() writes it. Empty: not known, in old ones.
+  std::string config;
   // Learner::save().
   NamedTensors state;
   // Of the pictures, in the order of the buffer's live slots.
@@ -35,6 +37,7 @@ std::set<std::int64_t> segments_of(const Checkpoint& checkpoint);
 
 // Writes the state file, then the manifest, each in one step. Without its manifest a checkpoint
 // does not exist. Throws Error if the disk does not take one of them; then neither is left.
+// Throws LostLock as RunFolder::require_in_place() does.
 void write_checkpoint(const RunFolder& folder, const Checkpoint& checkpoint);
 
 // Throws DamagedCheckpoint if it is not whole or its state makes no sense (pictures are not looked

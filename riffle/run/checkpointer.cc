@@ -24,10 +24,11 @@ constexpr std::chrono::seconds kLastRetry(64);
 
 }  // namespace
 
-Checkpointer::Checkpointer(const RunFolder& folder, const CheckpointConfig& config,
-                           Learner& learner, PictureLog log, const std::string& last)
+Checkpointer::Checkpointer(const RunFolder& folder, const Config& config, Learner& learner,
+                           PictureLog log, const std::string& last)
     : folder_(folder),
-      config_(config),
+      config_(config.checkpoint),
+      config_text_(config_yaml(config)),
       learner_(learner),
       log_(std::move(log)),
       download_(learner.buffer().picture_device()),
@@ -50,6 +51,7 @@ Checkpointer::~Checkpointer() {
 }
 
 void Checkpointer::keep_up(bool due, double seconds) {
+  folder_.require_in_place();
   const auto start = Clock::now();
   bool crowded = false, writing = false;
   {
@@ -129,6 +131,7 @@ void Checkpointer::begin(double seconds) {
   checkpoint.update = learner_.update();
   checkpoint.samples_seen = learner_.samples_seen();
   checkpoint.seconds = seconds;
+  checkpoint.config = config_text_;
   checkpoint.state = learner_.save();
   push(std::move(checkpoint));
 }
@@ -147,6 +150,7 @@ bool Checkpointer::catch_up() {
 
 void Checkpointer::finish(double seconds) {
   wait();
+  folder_.require_in_place();
   const Status before = status();
   if (before.last == present_name()) return;
   if (catch_up()) {
@@ -184,6 +188,7 @@ void Checkpointer::run() {
 
 void Checkpointer::carry_out(Job& job) {
   try {
+    folder_.require_in_place();
     if (auto* append = std::get_if<Append>(&job)) {
       log_.append(append->slots, append->arrivals, download_.to_host(append->stored));
     } else {
@@ -222,6 +227,7 @@ void Checkpointer::write(Checkpoint& checkpoint) {
 
 void Checkpointer::remove_old() {
   try {
+    folder_.require_in_place();
     folder_.remove_uncommitted();
     log_.remove_unused(keep_newest_checkpoints(folder_, static_cast<std::size_t>(config_.keep)));
   } catch (const std::exception& unreadable) {

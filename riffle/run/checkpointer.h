@@ -54,11 +54,14 @@ class Checkpointer {
 
   // `last`: the checkpoint that the learner was restored from, whose pictures `log` has; empty:
   // none. `learner` must outlive this.
-  Checkpointer(const RunFolder& folder, const CheckpointConfig& config, Learner& learner,
-               PictureLog log, const std::string& last);
+  Checkpointer(const RunFolder& folder, const Config& config, Learner& learner, PictureLog log,
+               const std::string& last);
   // Finishes the writes that were begun.
   ~Checkpointer();
 
+  // keep_up() and finish() throw LostLock, and nothing more is written, if the folder is no longer
+  // the run's (RunFolder::require_in_place()).
+  //
   // Must be called after each update, and after each stream batch while the buffer fills. `due`: it
   // is time for a checkpoint. `seconds`: of training so far.
   void keep_up(bool due, double seconds);
@@ -94,6 +97,8 @@ class Checkpointer {
 
   const RunFolder folder_;
   const CheckpointConfig config_;
+  // Kept in every checkpoint.
+  const std::string config_text_;
   Learner& learner_;
 
   // Used by the learner's thread.

@@ -92,7 +92,7 @@ struct BegunRun {
         stream(open_stream(config.stream)),
         learner(config.learner, *stream),
         checkpointer(
-            folder, config.checkpoint, learner,
+            folder, config, learner,
             {folder.checkpoints(), learner.buffer().slots(), learner.buffer().stored_bytes()}, "") {
     while (learner.fill()) {
     }

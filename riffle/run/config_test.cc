@@ -45,6 +45,11 @@ TEST_F(ConfigTest, AssignmentsWinOverFilesAndFilesOverDefaults) {
   EXPECT_EQ(config.learner.train.momentum, 0.9);
 }
 
+TEST_F(ConfigTest, AliasesThatLoopAreRefusedWithTheFile) {
+  EXPECT_THAT(refusal("train: &a {x: *a}"),
+              testing::AllOf(HasSubstr("config.yaml"), HasSubstr("an alias leads back")));
+}
+
 TEST_F(ConfigTest, WhatIsPrintedReadsBackTheSame) {
   ConfigBuilder builder;
   builder.set("stream.uri", "folder:/a b: c?order=time");
@@ -114,11 +119,13 @@ TEST_F(ConfigTest, ARunFolderKeepsItsConfigurationAndIsNeverOverwritten) {
   ConfigBuilder builder;
   builder.set("train.batch", "48");
   RunFolder::create(folder_, ConfigBuilder().build());
-  const auto folder = RunFolder::create(folder_, builder.build());
+  RunFolder::create(folder_, builder.build());
+  const auto folder = RunFolder::open(folder_);
   EXPECT_EQ(RunFolder::open(folder_).config().learner.train.batch, 48)
       << "the first produced no checkpoint";
   write_atomically(folder.metrics(), "{\"update\":1}\n");
-  EXPECT_THROW(RunFolder::create(folder_, builder.build()), Error);
+  EXPECT_THAT([&] { RunFolder::create(folder_, builder.build()); },
+              testing::ThrowsMessage<Error>(HasSubstr("holds a run already")));
   EXPECT_THROW(RunFolder::open(folder_ / "absent"), Error);
 }
 
@@ -137,7 +144,8 @@ TEST_F(ConfigTest, TheLatestCheckpointIsTheOneOfTheLargestUpdate) {
 }
 
 TEST_F(ConfigTest, CheckpointsOfARunThatLostItsConfigurationAreNotTakenOver) {
-  const auto folder = RunFolder::create(folder_, ConfigBuilder().build());
+  RunFolder::create(folder_, ConfigBuilder().build());
+  const auto folder = RunFolder::open(folder_);
   write_atomically(folder.state_file("update-000000900"), "x");
   fs::remove(folder_ / "config.yaml");
   EXPECT_THROW(RunFolder::create(folder_, ConfigBuilder().build()), Error);

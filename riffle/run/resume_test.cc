@@ -267,9 +267,37 @@ TEST_F(ResumeTest, ReadErrorsOnTheNewestCheckpointFallBackToTheOneBefore) {
 
 TEST_F(ResumeTest, ASecondProcessOnARunIsRefused) {
   train(tiny("fifo"), folder_ / "run");
-  const auto lock = RunFolder::lock(folder_ / "run");
+  const auto writer = RunFolder::open_to_write(folder_ / "run");
   EXPECT_THAT([&] { resume(folder_ / "run"); },
               testing::ThrowsMessage<Error>(HasSubstr("in use by process")));
+}
+
+TEST_F(ResumeTest, AConfigurationThatChangedSinceTheCheckpointIsNamedAndRefused) {
+  Config config = tiny("fifo");
+  config.learner.train.max_updates = 6;
+  const fs::path run = folder_ / "run", yaml = run / "config.yaml";
+  train(config, run);
+  const std::string whole = read_text(yaml);
+  const auto edit = [&](const std::string& what, const std::string& with) {
+    std::string text = whole;
+    ASSERT_NE(text.find(what), std::string::npos) << what;
+    write_atomically(yaml, text.replace(text.find(what), what.size(), with));
+  };
+  const auto refused = [](const std::string& words) {
+    return testing::ThrowsMessage<Error>(testing::AllOf(
+        HasSubstr("update-000000006"), HasSubstr(words), HasSubstr("--edited-config")));
+  };
+  edit("  seed: ", "  seed: 1");
+  EXPECT_THAT([&] { resume(run, {"train.max_updates=8"}); }, refused("run.seed is '1"));
+  write_atomically(yaml, whole.substr(0, whole.find("train:")));
+  EXPECT_THAT([&] { resume(run, {"train.max_updates=8"}); }, refused("train.batch is"));
+  EXPECT_EQ(RunFolder::open(run).checkpoint_names().back(), "update-000000006");
+
+  edit("  max_updates: 6", "  max_updates: 7");
+  EXPECT_EQ(resume(run).updates, 7) << "this key may change";
+  edit("  momentum: 0.9", "  momentum: 0.5");
+  EXPECT_EQ(resume(run, {"train.max_updates=8"}, EditedConfig::accept).updates, 8);
+  EXPECT_EQ(resume(run, {"train.max_updates=9"}).updates, 9) << "it is the run's own now";
 }
 
 TEST_F(ResumeTest, ALossThatIsNoLongerFiniteNamesTheLastGoodCheckpoint) {

@@ -71,8 +71,9 @@ void RunFolder::require_free(const fs::path& path) {
 }
 
 RunFolder RunFolder::create(const fs::path& path, const Config& config) {
-  require_free(path);
   RunFolder folder(path);
+  folder.take_lock();
+  require_free(path);
   make_folders(folder.checkpoints());
   folder.write_config(config);
   return folder;
@@ -85,9 +86,15 @@ RunFolder RunFolder::open(const fs::path& path) {
   return RunFolder(path);
 }
 
-FileLock RunFolder::lock(const fs::path& path) {
-  make_folders(path);
-  return {path / kLockFile, cat("run ", path.string())};
+RunFolder RunFolder::open_to_write(const fs::path& path) {
+  RunFolder folder = open(path);
+  folder.take_lock();
+  return folder;
+}
+
+void RunFolder::take_lock() {
+  make_folders(path_);
+  lock_ = std::make_shared<FileLock>(path_ / kLockFile, cat("run ", path_.string()));
 }
 
 Config RunFolder::config(const std::vector<std::string>& assignments) const {
@@ -98,6 +105,7 @@ Config RunFolder::config(const std::vector<std::string>& assignments) const {
 }
 
 void RunFolder::write_config(const Config& config) const {
+  require_in_place();
   write_atomically(path_ / kConfigFile, config_yaml(config));
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,13 +27,21 @@ class RunFolder {
   static bool is_run(const std::filesystem::path& path);
   // Throws Error if a run is there already, or checkpoints of one.
   static void require_free(const std::filesystem::path& path);
-  // Makes the folder and writes config.yaml. Throws Error if a run is there already.
+  // Makes the folder, takes its lock and writes config.yaml. Throws Error if a run is there already
+  // or another process holds the lock.
   static RunFolder create(const std::filesystem::path& path, const Config& config);
-  // Throws Error if there is no run.
+  // Opens a run to read it. Throws Error if there is none.
   static RunFolder open(const std::filesystem::path& path);
+  // Opens a run to write into it, and takes its lock. Throws Error if there is no run or another
+  // process holds the lock.
+  static RunFolder open_to_write(const std::filesystem::path& path);
 
-  // Must be held to write into the run. Throws Error if another process holds it.
-  static FileLock lock(const std::filesystem::path& path);
+  // Must be called before anything in the folder is committed or removed. Throws LostLock if the
+  // folder, or its lock, is no longer the one whose lock was taken. The lock ends with the last
+  // copy of this.
+  void require_in_place() const {
+    if (lock_) lock_->require_in_place();
+  }
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
@@ -73,7 +82,10 @@ class RunFolder {
  private:
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
   std::vector<std::filesystem::path> files_ending(const char* ending) const;
+  void take_lock();
+
   std::filesystem::path path_;
+  std::shared_ptr<const FileLock> lock_;
 };
 
 }  // namespace riffle

@@ -18,15 +18,16 @@ namespace {
 
 constexpr char kSignal = 's';
 constexpr char kEnd = 'e';
-constexpr std::array<int, 2> kHeeded = {SIGINT, SIGTERM};
+constexpr std::array<int, 3> kHeeded = {SIGINT, SIGTERM, SIGHUP};
 
 volatile std::sig_atomic_t handler_pipe = -1;
-std::array<struct sigaction, 2> before;
+std::array<struct sigaction, kHeeded.size()> before;
 
 // Calls only what a signal handler may call.
 void handle(int) {
   const int error = errno;
-  for (const int signal : kHeeded) std::signal(signal, SIG_DFL);
+  // A terminal that goes away may say so more than once.
+  for (const int signal : kHeeded) std::signal(signal, signal == SIGHUP ? SIG_IGN : SIG_DFL);
   [[maybe_unused]] const auto written = ::write(handler_pipe, &kSignal, 1);
   errno = error;
 }
@@ -42,12 +43,18 @@ StopSignals::StopSignals(std::function<void(const char*)> stop, double seconds)
   struct sigaction action {};
   action.sa_handler = handle;
   action.sa_flags = SA_RESTART;
-  for (std::size_t i = 0; i < kHeeded.size(); ++i) ::sigaction(kHeeded[i], &action, &before[i]);
+  for (std::size_t i = 0; i < kHeeded.size(); ++i) {
+    ::sigaction(kHeeded[i], nullptr, &before[i]);
+    const bool keeps_ignoring = kHeeded[i] == SIGHUP && before[i].sa_handler == SIG_IGN;
+    if (!keeps_ignoring) ::sigaction(kHeeded[i], &action, nullptr);
+  }
   thread_ = std::thread([this, seconds] { watch(seconds); });
 }
 
 StopSignals::~StopSignals() {
-  for (std::size_t i = 0; i < kHeeded.size(); ++i) ::sigaction(kHeeded[i], &before[i], nullptr);
+  for (std::size_t i = 0; i < kHeeded.size(); ++i) {
+    ::sigaction(kHeeded[i], &before[i], nullptr);
+  }
   [[maybe_unused]] const auto written = ::write(pipe_[1], &kEnd, 1);
   thread_.join();
   ::close(pipe_[0]);

@@ -1,4 +1,5 @@
-// Turns SIGINT and SIGTERM into a request to stop in good order.
+// Turns SIGINT, SIGTERM and SIGHUP into a request to stop in good order. SIGHUP that was ignored
+// before, as under nohup, stays ignored.
 //
 // The first signal calls `stop` once, on a thread of its own; a second one ends the process at
 // once, as without a handler. `stop` is also called when `seconds` have passed (0: never). The

@@ -66,7 +66,7 @@ class Session {
         learner_(learner),
         from_update_(from != nullptr ? from->update : 0),
         signals_([this](const char* why) { stop(why); }, 3600 * config.max_hours),
-        checkpointer_(folder, config.checkpoint, learner, std::move(log),
+        checkpointer_(folder, config, learner, std::move(log),
                       from != nullptr ? from->name : std::string()),
         metrics_(folder.metrics(), {config.metrics.every, config.metrics.dense}, from_update_),
         seconds_before_(from != nullptr ? from->seconds : 0),
@@ -83,6 +83,9 @@ class Session {
       // A stream without a single usable batch is bad input, not a failure.
       if (learner_.batches_taken() == 0 && error.kind() == ErrorKind::bad_input) throw;
       keep_and_fail(error);
+    } catch (const LostLock&) {
+      finish_progress();
+      throw;
     } catch (const Error& error) {
       finish_progress();
       checkpointer_.wait();
@@ -180,6 +183,7 @@ class Session {
       line.emplace_back("junk_in_buffer", learner_.junk_in_buffer());
     }
     rates_.add(line, seconds_, checkpointer_.status());
+    folder_.require_in_place();
     try {
       metrics_.write(report.update, line);
       if (!events_) {
@@ -210,6 +214,8 @@ class Session {
   void finish() {
     try {
       checkpointer_.finish(seconds_);
+    } catch (const LostLock&) {
+      throw;
     } catch (const Error& error) {
       const auto last = checkpointer_.status().last;
       throw Error(
@@ -250,13 +256,40 @@ TrainingResult begin(const RunFolder& folder, const Config& config, Learner& lea
   return Session(folder, config, learner, picture_log(folder, learner), nullptr, options).run();
 }
 
+bool may_change(const std::string& key) {
+  return std::ranges::find(kResumeKeys, key) != kResumeKeys.end();
+}
+
 void require_resume_keys(const std::vector<std::string>& assignments) {
   for (const auto& assignment : assignments) {
     const std::string key = assignment.substr(0, assignment.find('='));
-    if (std::ranges::find(kResumeKeys, key) != kResumeKeys.end()) continue;
+    if (may_change(key)) continue;
     const std::vector<std::string> valid(kResumeKeys.begin(), kResumeKeys.end());
     throw Error(cat(key, " cannot change within a run; only ", join(valid, ", "), " can"));
   }
+}
+
+// A flipped bit or a lost line of config.yaml would otherwise continue another run.
+void require_same_config(const RunFolder& folder, Config config, const Checkpoint& checkpoint,
+                         EditedConfig edited) {
+  if (checkpoint.config.empty()) return;
+  ConfigBuilder made_with;
+  made_with.read_yaml_text(checkpoint.config, cat("the configuration in ", checkpoint.name));
+  Fields fields;
+  config.describe(fields);
+  std::vector<std::string> differ;
+  for (const auto& field : fields.all()) {
+    const std::string before = made_with.fields().get(field.key);
+    if (field.get() == before || may_change(field.key)) continue;
+    differ.push_back(cat(field.key, " is '", field.get(), "', was '", before, "'"));
+  }
+  if (differ.empty()) return;
+  const std::string what = cat(folder.path().string(), ": config.yaml is not the one that ",
+                               checkpoint.name, " was made with: ", join(differ, "; "));
+  if (edited == EditedConfig::refuse) {
+    throw Error(cat(what, ". Undo the change, or continue with it: --edited-config"));
+  }
+  log_warning(cat(what, "; from here on the run is no longer the one it would have been"));
 }
 
 void require_end_ahead(const Config& config, std::int64_t update) {
@@ -278,16 +311,14 @@ TrainingResult train(Config config, const std::filesystem::path& path,
   Learner learner(config.learner, *stream);
   auto& buffer = config.learner.buffer;
   if (!buffer.is_none()) buffer.capacity = std::to_string(learner.buffer().capacity());
-  const auto lock = RunFolder::lock(path);
   return begin(RunFolder::create(path, config), config, learner, options);
 }
 
 TrainingResult resume(const std::filesystem::path& path,
-                      const std::vector<std::string>& assignments) {
+                      const std::vector<std::string>& assignments, EditedConfig edited) {
   require_resume_keys(assignments);
-  const auto folder = RunFolder::open(path);
+  const auto folder = RunFolder::open_to_write(path);
   const Config config = folder.config(assignments);
-  const auto lock = RunFolder::lock(path);
   remove_temporary_files(folder.path());
   remove_temporary_files(folder.checkpoints());
 
@@ -295,40 +326,47 @@ TrainingResult resume(const std::filesystem::path& path,
   auto names = folder.checkpoint_names();
   auto damaged_pictures = DamagedPictures::refuse;
   while (true) {
-    const auto stream = open_stream(config.stream, config.shapes);
-    LearnerConfig learner_config = config.learner;
-    if (!names.empty()) learner_config.model.init.clear();  // a checkpoint has the weights
-    Learner learner(learner_config, *stream);
-    if (names.empty()) {
-      if (!damaged.empty()) throw Error(cat("no checkpoint of ", path.string(), " is whole"));
-      const auto state = folder.latest_checkpoint();
-      if (state && checkpoint_version(*state) == 1) {
-        throw Error(cat(state->string(), " is of version 1, without the buffer: it can be probed, ",
-                        "but not resumed"));
-      }
-      log_info(cat(path.string(), " has no checkpoint yet: it starts again"));
-      if (!assignments.empty()) folder.write_config(config);
-      return begin(folder, config, learner);
-    }
     try {
+      std::optional<Checkpoint> checkpoint;
+      if (!names.empty()) {
+        checkpoint = read_checkpoint(folder, names.back());
+        // First: the stream and the learner of another configuration may not even open.
+        require_same_config(folder, config, *checkpoint, edited);
+        require_end_ahead(config, checkpoint->update);
+      }
+      const auto stream = open_stream(config.stream, config.shapes);
+      LearnerConfig learner_config = config.learner;
+      if (checkpoint) learner_config.model.init.clear();  // it has the weights
+      Learner learner(learner_config, *stream);
+      if (!checkpoint) {
+        if (!damaged.empty()) throw Error(cat("no checkpoint of ", path.string(), " is whole"));
+        const auto state = folder.latest_checkpoint();
+        if (state && checkpoint_version(*state) == 1) {
+          throw Error(cat(state->string(),
+                          " is of version 1, without the buffer: it can be probed, ",
+                          "but not resumed"));
+        }
+        log_info(cat(path.string(), " has no checkpoint yet: it starts again"));
+        if (!assignments.empty()) folder.write_config(config);
+        return begin(folder, config, learner);
+      }
       auto log = picture_log(folder, learner);
-      Checkpoint checkpoint = read_checkpoint(folder, names.back());
-      require_end_ahead(config, checkpoint.update);
-      const auto replaced = restore_checkpoint(checkpoint, learner, log, damaged_pictures);
+      const auto replaced = restore_checkpoint(*checkpoint, learner, log, damaged_pictures);
       if (replaced > 0) {
         log_warning(cat(replaced, " of ", learner.buffer().size(), " pictures in the buffer of ",
-                        checkpoint.name, " are damaged; others take their places, so from here on ",
+                        checkpoint->name,
+                        " are damaged; others take their places, so from here on ",
                         "the run is no longer the one it would have been"));
       }
-      checkpoint.state.clear();
+      checkpoint->state.clear();
       for (const auto& name : damaged) folder.set_aside(name);
       if (!assignments.empty()) folder.write_config(config);
-      const bool done = checkpoint.update == config.learner.train.max_updates;
+      const bool done = checkpoint->update == config.learner.train.max_updates;
       log_info(cat("run ", path.string(),
                    done ? " has made all its updates; with more --max-updates it continues from "
                         : " continues after update ",
-                   checkpoint.update));
-      return Session(folder, config, learner, std::move(log), &checkpoint).run();
+                   checkpoint->update));
+      return Session(folder, config, learner, std::move(log), &*checkpoint).run();
     } catch (const DamagedCheckpoint& error) {
       log_warning(cat("checkpoint ", names.back(), " cannot be used: ", error.what(),
                       names.size() > 1 ? cat("; going back to ", names[names.size() - 2]) : ""));

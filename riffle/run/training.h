@@ -33,18 +33,24 @@ struct TrainingOptions {
 // checkpoint at the end. Makes nothing for a run that cannot begin: a bad configuration, a stream
 // that does not open, a folder that holds a run.
 //
-// While it runs, SIGINT or SIGTERM finishes the update and writes a checkpoint; a second one ends
-// the process at once. If the stream fails, writes a checkpoint and throws Error with the stream's
-// message and the command that continues. Throws Error, naming the last good checkpoint, if
-// training cannot continue.
+// While it runs, SIGINT, SIGTERM or SIGHUP finishes the update and writes a checkpoint; a second
+// one ends the process at once. If the stream fails, writes a checkpoint and throws Error with the
+// stream's message and the command that continues. Throws Error, naming the last good checkpoint,
+// if training cannot continue.
 TrainingResult train(Config config, const std::filesystem::path& path,
                      const TrainingOptions& options = {});
+
+// What to do if config.yaml was edited since the checkpoint, beyond what `assignments` may change.
+enum class EditedConfig { refuse, accept };
 
 // Continues the run in `path` from its newest whole checkpoint, or from the beginning if it has
 // none yet. If none is whole, but only pictures in the buffer are damaged, replaces them by others,
 // with a warning. `assignments` ("key=value") change keys that do not affect what was learned so
 // far (kResumeKeys in training.cc) and are written to the run's config.yaml.
+// Throws Error, naming the keys, if config.yaml is not what the checkpoint was made with, unless
+// that is accepted.
 TrainingResult resume(const std::filesystem::path& path,
-                      const std::vector<std::string>& assignments = {});
+                      const std::vector<std::string>& assignments = {},
+                      EditedConfig edited = EditedConfig::refuse);
 
 }  // namespace riffle
