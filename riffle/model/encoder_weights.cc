@@ -19,6 +19,11 @@ namespace {
 constexpr std::string_view kEncoder = "encoder.";
 constexpr std::string_view kClassifier = "fc.";
 constexpr std::string_view kCounter = "num_batches_tracked";
+// Of a stage.
+constexpr int kMostBlocks = 6;
+// The largest kernel that every ResNet has. Its two sides are each this many times the width.
+constexpr const char* kLargestKernel = "layer4.0.conv2.weight";
+constexpr std::int64_t kLargestWidths = 8;
 const std::array<std::string, 3> kArchitectureKeys = {"arch", "stem", "width"};
 
 std::string model_value(ModelConfig model, const std::string& key) {
@@ -59,7 +64,10 @@ ModelConfig model_of_shapes(const NamedTensors& tensors) {
   std::vector<int> blocks;
   for (int stage = 1; stage <= 4; ++stage) {
     int count = 0;
-    while (find(tensors, cat("layer", stage, '.', count, ".conv1.weight")) != nullptr) ++count;
+    while (count <= kMostBlocks &&
+           find(tensors, cat("layer", stage, '.', count, ".conv1.weight")) != nullptr) {
+      ++count;
+    }
     blocks.push_back(count);
   }
   const bool bottleneck = find(tensors, "layer1.0.conv3.weight") != nullptr;
@@ -75,6 +83,19 @@ ModelConfig model_of_shapes(const NamedTensors& tensors) {
                     " blocks; riffle has resnet10, resnet18 and resnet50"));
   }
   return model;
+}
+
+// A network is built before weights are copied into it. A file that only claims to be wide must not
+// have one built that is many times larger than the file.
+void require_claimed_width(const EncoderWeights& weights) {
+  const torch::Tensor& kernel = weights.at(kLargestKernel);
+  const bool fits = kernel.dim() == 4 && kernel.size(0) == kernel.size(1) &&
+                    kernel.size(0) % kLargestWidths == 0 &&
+                    kernel.size(0) / kLargestWidths == weights.model.width;
+  if (!fits) {
+    throw Error(cat("its '", kLargestKernel, "' has shape ", kernel.sizes(), ", which is not of ",
+                    weights.architecture()));
+  }
 }
 
 }  // namespace
@@ -130,6 +151,7 @@ EncoderWeights read_encoder(const std::filesystem::path& path) {
     if (const auto size = file.metadata.find("size"); described && size != file.metadata.end()) {
       weights.size = parse_integer(size->second, "the metadata's size");
     }
+    require_claimed_width(weights);
   } catch (const std::out_of_range&) {
     throw Error(cat(path.string(), ": its metadata must say arch, stem and width"));
   } catch (const Error& error) {

@@ -162,6 +162,17 @@ TEST_F(ExportTest, WeightsThatDoNotFitAreRefusedWithWhatTheyAre) {
   write_safetensors(path, {{"features", torch::zeros({3, 4})}});
   expect_refused([&] { read_encoder(path); }, "no 'conv1.weight'");
 
+  auto metadata = weights.metadata();
+  for (const char* width : {"1024", "9223372036854775807", "0", "-8"}) {
+    metadata["width"] = width;
+    write_safetensors(path, weights.tensors, metadata);
+    expect_refused([&] { read_encoder(path); }, "'layer4.0.conv2.weight' has shape [64, 64, 3, 3]");
+  }
+  weights.tensors.emplace_back("layer1.0.conv1.weight.more", torch::zeros({1}));
+  write_encoder(path, weights);
+  expect_refused([&] { make_encoder(read_encoder(path)); }, "is not a part of");
+  weights.tensors.pop_back();
+
   ModelConfig model = c.model;
   weights.tensors.pop_back();
   weights.tensors.front().second = torch::zeros({1});

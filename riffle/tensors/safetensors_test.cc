@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "riffle/base/clock.h"
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
 #include "riffle/base/testing/temp_folder.h"
@@ -143,8 +144,32 @@ TEST_F(SafetensorsFile, DamagedHeadersAreRefused) {
   expect_refused("'a'");
   write_raw(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0.5,4]}})", 4);
   expect_refused("data_offsets");
+  std::string ones = "1";
+  for (int i = 0; i < 64; ++i) ones += ",1";
+  write_raw(R"({"a":{"dtype":"F32","shape":[)" + ones + R"(],"data_offsets":[0,4]}})", 4);
+  expect_refused("65 dimensions");
   write_raw(R"({"__metadata__":{"a":1}})", 0);
   expect_refused("__metadata__");
+}
+
+TEST_F(SafetensorsFile, AHeaderOfManyKeysIsReadInTimeThatGrowsWithItsLength) {
+  const auto seconds = [&](int keys) {
+    std::string header = "{";
+    for (int i = 0; i < keys; ++i) {
+      header += cat(i > 0 ? "," : "", "\"t", i, R"(":{"dtype":"U8","shape":[1],"data_offsets":[)",
+                    i, ',', i + 1, "]}");
+    }
+    write_raw(header + '}', static_cast<std::size_t>(keys));
+    const auto start = Clock::now();
+    const Safetensors read = read_safetensors(path_);
+    EXPECT_EQ(read.tensors.size(), static_cast<std::size_t>(keys));
+    EXPECT_EQ(read.tensors.back().first, cat("t", keys - 1)) << "in the order of the file";
+    return seconds_since(start);
+  };
+  // Quadratic, 40,000 keys took sixteen times as long as 10,000: seconds. The constant is for a
+  // machine that is busy with something else.
+  const double few = seconds(10'000);
+  EXPECT_LT(seconds(40'000), 8 * few + 0.5);
 }
 
 TEST_F(SafetensorsFile, OverlapsGapsAndLeftoversAreRefused) {
