@@ -1,14 +1,17 @@
 #include "riffle/image/codec.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <jpeglib.h>
 #include <png.h>
 
 #include "riffle/base/error.h"
 #include "riffle/image/exif.h"
+#include "riffle/image/jpeg.h"
 #include "riffle/image/testing/generated_files.h"
 
 namespace riffle {
@@ -94,6 +97,14 @@ TEST(Codec, GreyJpegHasThreeEqualChannels) {
     ASSERT_EQ(decoded->rgb[i], decoded->rgb[i + 2]);
     ASSERT_NEAR(decoded->rgb[i], picture.rgb[i], 25);
   }
+}
+
+TEST(Codec, ALibjpegOfAnotherVersionIsNamedAndNoPictureBlamed) {
+  EXPECT_EQ(jpeg_mismatch(JPEG_LIB_VERSION, sizeof(jpeg_decompress_struct)), "");
+  EXPECT_THAT(jpeg_mismatch(JPEG_LIB_VERSION + 10, sizeof(jpeg_decompress_struct)),
+              HasSubstr("built for another libjpeg"));
+  EXPECT_THAT(jpeg_mismatch(JPEG_LIB_VERSION, sizeof(jpeg_decompress_struct) + 8),
+              HasSubstr("built for another libjpeg"));
 }
 
 TEST(Codec, JpegIsTurnedByItsExifOrientation) {
@@ -284,6 +295,9 @@ TEST(Codec, HostileClaimsAreRefusedBeforeMemoryIsTaken) {
   EXPECT_EQ(failure_of(png_claiming(100'000, 100'000)).reason, "too large");
   EXPECT_EQ(failure_of(png_claiming(0x7fffffff, 0x7fffffff)).reason, "too large");
   EXPECT_EQ(failure_of(jpeg_claiming(65'000, 65'000)).reason, "too large");
+  EXPECT_EQ(failure_of(png_claiming(1, 100'000'000)).reason, "too large");
+  EXPECT_EQ(failure_of(png_claiming(65'536, 1)).reason, "too large");
+  EXPECT_TRUE(decode_whole(encode_png(Picture(1, 65'535))));
   // Within the limit, but more than these few bytes can hold.
   EXPECT_THAT(failure_of(png_claiming(9000, 9000)).detail, HasSubstr("9000 x 9000"));
   EXPECT_THAT(failure_of(jpeg_claiming(9000, 9000)).detail, HasSubstr("9000 x 9000"));

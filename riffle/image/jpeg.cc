@@ -18,6 +18,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/image/decoding_memory.h"
 #include "riffle/image/exif.h"
 
 namespace riffle {
@@ -119,6 +120,12 @@ struct Decompressor {
   Decompressor(const Decompressor&) = delete;
   Decompressor& operator=(const Decompressor&) = delete;
 };
+
+bool create(Decompressor& in, int version, std::size_t struct_bytes) {
+  if (setjmp(in.errors.escape) != 0) return false;
+  jpeg_CreateDecompress(&in.jpeg, version, struct_bytes);
+  return true;
+}
 
 bool read_header(Decompressor& in, std::span<const std::byte> bytes) {
   if (setjmp(in.errors.escape) != 0) return false;
@@ -238,6 +245,9 @@ bool write_all(Compressor& out, const Picture& picture, int quality) {
 
 std::optional<Picture> decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& options,
                                    DecodeFailure& failure) {
+  static const std::string mismatch =
+      jpeg_mismatch(JPEG_LIB_VERSION, sizeof(jpeg_decompress_struct));
+  if (!mismatch.empty()) throw Error(mismatch, ErrorKind::failure);
   Decompressor in;
   const auto give_up = [&] {
     failure = explain(in.errors);
@@ -262,6 +272,11 @@ std::optional<Picture> decode_jpeg(std::span<const std::byte> bytes, const Decod
   jpeg.scale_num = 1;
   jpeg.scale_denom = reduction_for(jpeg, options.short_side);
   const int orientation = orientation_in(jpeg);
+  // A file of several scans is held as coefficients of two bytes until the last one.
+  const std::int64_t coefficients =
+      jpeg_has_multiple_scans(&jpeg) ? claimed * jpeg.num_components * 2 : 0;
+  const std::int64_t pixels = claimed / jpeg.scale_denom / jpeg.scale_denom;
+  const DecodingMemory memory(static_cast<std::uint64_t>(coefficients + pixels * 3));
   if (!start(in)) return give_up();
 
   Picture picture(static_cast<int>(jpeg.output_width), static_cast<int>(jpeg.output_height));
@@ -272,6 +287,13 @@ std::optional<Picture> decode_jpeg(std::span<const std::byte> bytes, const Decod
     return give_up();
   }
   return turn_upright(std::move(picture), orientation);
+}
+
+std::string jpeg_mismatch(int version, std::size_t struct_bytes) {
+  Decompressor trial;
+  if (create(trial, version, struct_bytes)) return {};
+  return cat("riffle was built for another libjpeg than the one that is loaded (",
+             trial.errors.message, "); install libjpeg-turbo again, or build riffle again");
 }
 
 std::vector<std::byte> encode_jpeg(const Picture& picture, int quality) {

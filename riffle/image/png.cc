@@ -11,6 +11,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/image/decoding_memory.h"
 #include "riffle/image/exif.h"
 
 namespace riffle {
@@ -19,6 +20,9 @@ namespace {
 // Deflate cannot do better than 1032 to 1, so fewer bytes than that cannot hold the rows that a
 // header claims.
 constexpr std::uint64_t kMaxInflation = 1032;
+// As for a JPEG. A picture of one pixel a row would take longer by row, and more memory for rows
+// than for pixels.
+constexpr std::uint64_t kMaxSide = 65'535;
 constexpr png_alloc_size_t kMaxChunkBytes = 8u << 20;
 
 // libpng reports errors through a callback that must not return: it leaves by longjmp. The
@@ -172,8 +176,8 @@ std::optional<Picture> decode_png(std::span<const std::byte> bytes, const Decode
   const std::uint64_t width = png_get_image_width(in.png, in.info);
   const std::uint64_t height = png_get_image_height(in.png, in.info);
   const auto claim = cat("claims ", width, " x ", height, " pixels");
-  // The sides are below 2^31, so the product fits.
-  if (width * height > static_cast<std::uint64_t>(std::max<std::int64_t>(0, options.max_pixels))) {
+  if (std::max(width, height) > kMaxSide ||
+      width * height > static_cast<std::uint64_t>(std::max<std::int64_t>(0, options.max_pixels))) {
     failure = {"too large", claim};
     return std::nullopt;
   }
@@ -187,6 +191,7 @@ std::optional<Picture> decode_png(std::span<const std::byte> bytes, const Decode
     return std::nullopt;
   }
 
+  const DecodingMemory memory(width * height * 3);
   Picture picture(static_cast<int>(width), static_cast<int>(height));
   std::vector<png_bytep> rows(height);
   for (std::size_t y = 0; y < height; ++y) rows[y] = picture.at(0, static_cast<int>(y));

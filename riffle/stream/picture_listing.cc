@@ -19,12 +19,14 @@ namespace {
 
 using Enter = std::function<bool(const std::string&)>;
 
+constexpr const char* kLeadsOut = "a link leads out of the folder; links=anywhere follows it";
+
 // Finds the pictures below a folder. Follows links to folders last, so that a folder is listed
 // where it really is.
 class Walk {
  public:
-  Walk(const fs::path& root, const std::string& folder, const Enter& may_enter)
-      : root_(root), may_enter_(may_enter) {
+  Walk(const fs::path& root, const std::string& folder, bool links_anywhere, const Enter& may_enter)
+      : root_(root), links_anywhere_(links_anywhere), may_enter_(may_enter) {
     enter(folder);
     finish_folders();
     while (!links_.empty()) {
@@ -40,6 +42,10 @@ class Walk {
     struct stat found {};
     if (::stat((root_ / folder).c_str(), &found) != 0)
       return;  // gone, or a link that leads nowhere
+    if (!links_anywhere_ && leads_out(root_, root_ / folder)) {
+      found_.unreadable.push_back({folder, kLeadsOut});
+      return;
+    }
     if (!seen_.emplace(found.st_dev, found.st_ino).second || !may_enter_(folder)) return;
     folders_.push_back(folder);
   }
@@ -75,6 +81,7 @@ class Walk {
   }
 
   const fs::path& root_;
+  const bool links_anywhere_;
   const Enter& may_enter_;
   FoundPictures found_;
   std::vector<std::string> folders_;  // still to be read
@@ -130,8 +137,17 @@ ListedPicture listed(const fs::path& root, std::string path, const ListingRules&
   return picture;
 }
 
-FoundPictures find_pictures(const fs::path& root, const std::string& folder, const Enter& enter) {
-  return Walk(root, folder, enter).take();
+bool leads_out(const fs::path& root, const fs::path& path) {
+  std::error_code missing;
+  const fs::path inside = fs::canonical(root, missing), target = fs::canonical(path, missing);
+  if (missing) return false;
+  return std::mismatch(inside.begin(), inside.end(), target.begin(), target.end()).first !=
+         inside.end();
+}
+
+FoundPictures find_pictures(const fs::path& root, const std::string& folder, bool links_anywhere,
+                            const Enter& enter) {
+  return Walk(root, folder, links_anywhere, enter).take();
 }
 
 std::vector<ListedPicture> list_pictures(const fs::path& root, const ListingRules& rules,
@@ -139,7 +155,7 @@ std::vector<ListedPicture> list_pictures(const fs::path& root, const ListingRule
   std::error_code error;
   fs::directory_iterator readable(root, error);
   if (error) throw Error(cat("cannot read the folder ", root.string(), ": ", error.message()));
-  auto found = find_pictures(root, "", enter);
+  auto found = find_pictures(root, "", rules.links_anywhere, enter);
   for (const auto& [folder, why] : found.unreadable) {
     skips.add((root / folder).string(), "unreadable folder", why);
   }

@@ -28,7 +28,11 @@ struct ListingRules {
   ListingOrder order = ListingOrder::name;
   std::uint64_t seed = 0;  // for shuffle
   std::int64_t since = std::numeric_limits<std::int64_t>::max();
+  bool links_anywhere = false;  // otherwise symbolic links must not lead out of the folder
 };
+
+// Returns whether symbolic links on the way to `path` lead out of `root`. False if it is missing.
+bool leads_out(const std::filesystem::path& root, const std::filesystem::path& path);
 
 // Listings are sorted by (part, rank, path). A file's place does not depend on the other files.
 struct ListedPicture {
@@ -58,10 +62,12 @@ struct FoundPictures {
 };
 
 // Returns all files ending in .jpg, .jpeg or .png (any case) at any depth below `folder`, which is
-// relative to `root`. Follows symbolic links to folders, but enters each folder once; a folder that
-// can be reached without a link is listed where it really is. Leaves out names that begin with a
-// dot. Calls `enter` before it reads a folder and skips the folder if that returns false.
+// relative to `root`. Follows symbolic links to folders (those that lead out of the root are
+// unreadable, unless links may lead anywhere), but enters each folder once; a folder that can be
+// reached without a link is listed where it really is. Leaves out names that begin with a dot.
+// Calls `enter` before it reads a folder and skips the folder if that returns false.
 FoundPictures find_pictures(const std::filesystem::path& root, const std::string& folder,
+                            bool links_anywhere,
                             const std::function<bool(const std::string&)>& enter);
 
 // Returns all of them in order. Adds sub-folders that cannot be read to `skips`. Throws Error if

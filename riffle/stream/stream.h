@@ -43,8 +43,9 @@ class Stream {
   virtual std::string position() const = 0;
   virtual void seek(const std::string& position) = 0;
 
-  // Makes a next() that waits for data (a camera, a watched folder) return nothing, and every later
-  // one too. Has no effect on streams that never wait. Thread-safe, also while next() runs.
+  // Makes a next() that waits for data (a camera, a watched folder) or reads what may be long (a
+  // film, an archive) return nothing soon, and every later one too. Has no effect on streams whose
+  // next() is always quick. Thread-safe, also while next() runs.
   virtual void stop() {}
 
   // Returns how many items this object has skipped since it was opened, by reason. Counts never

@@ -39,7 +39,7 @@ Hyponyms read_hyponyms(const std::filesystem::path& nouns) {
     std::string offset, lexical_file, part, word, symbol, target, relation;
     int words = -1, pointers = -1;
     fields >> offset >> lexical_file >> part >> std::hex >> words >> std::dec;
-    for (int i = 0; i < 2 * words; ++i) fields >> word;
+    for (int i = 0; i < words && fields; ++i) fields >> word >> word;
     fields >> pointers;
     auto& below = hyponyms[offset];
     for (int i = 0; i < pointers && fields; ++i) {

@@ -63,7 +63,9 @@ TEST_F(WordNet, RefusesAFileThatIsMissingOrDamaged) {
               ThrowsMessage<Error>(AllOf(HasSubstr("/nowhere"), HasSubstr("wordnet-base"))));
   for (const auto& text :
        {std::string(), kSmall.substr(0, 40), kSmall + "00000008 03 n 01 eight 0 002 ~ 0000",
-        kSmall + "<html>\n", kSmall + "00000008 03 n -1 eight 0 000 | x\n"}) {
+        kSmall + "<html>\n", kSmall + "00000008 03 n -1 eight 0 000 | x\n",
+        kSmall + "00000008 03 n 3fffffff eight 0 000 | x\n",
+        kSmall + "00000008 03 n 7fffffff eight 0 000 | x\n"}) {
     write_atomically(path_, text);
     EXPECT_THAT([&] { wordnet_order({"n00000002"}, path_); },
                 ThrowsMessage<Error>(HasSubstr("is not a file of WordNet nouns")))

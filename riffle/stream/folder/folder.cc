@@ -1,6 +1,7 @@
 #include "riffle/stream/folder/folder.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <filesystem>
 #include <optional>
@@ -44,7 +45,7 @@ class FolderStream : public Stream {
           [](const Decoded& decoded) { return weight(decoded); });
       start_ahead();
     }
-    while (next_ < listing_.size()) {
+    while (!stopped_ && next_ < listing_.size()) {
       const auto& listed = listing_[next_++];
       auto [picture, failure] = ahead_->take();
       const auto path = (options_.root / listed.path).string();
@@ -58,7 +59,7 @@ class FolderStream : public Stream {
       if (picture) return folder_sample(options_, listed.path, std::move(*picture), given_++);
       skips_.add(path, failure.reason, failure.detail);
     }
-    if (given_ == 0) {
+    if (!stopped_ && given_ == 0) {
       throw Error(cat("none of the ", listing_.size(), " pictures in the folder ",
                       options_.root.string(), " can be decoded (", skips_.summary(), ")"));
     }
@@ -90,6 +91,9 @@ class FolderStream : public Stream {
     if (ahead_) start_ahead();
   }
 
+  // A folder of many files that cannot be decoded is long to read.
+  void stop() override { stopped_ = true; }
+
   std::map<std::string, std::int64_t> skipped() const override { return skips_.counts(); }
 
  private:
@@ -103,6 +107,7 @@ class FolderStream : public Stream {
   std::size_t next_ = 0;
   std::optional<ListedPicture> last_;  // reading continues after it, whether it is there or not
   std::uint64_t given_ = 0;
+  std::atomic<bool> stopped_ = false;
   std::optional<ReadAhead<Decoded>> ahead_;  // its threads use the members above
 };
 

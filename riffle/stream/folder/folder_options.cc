@@ -17,6 +17,7 @@ FolderOptions read_folder_options(Uri& uri) {
   if (options.order_name == "time") options.rules.order = ListingOrder::time;
   if (options.order_name == "shuffle") options.rules.order = ListingOrder::shuffle;
   options.watch = uri.get_bool("watch", false);
+  options.rules.links_anywhere = uri.get_choice("links", {"inside", "anywhere"}) == "anywhere";
   options.labels = uri.get_choice("label", {"dir", "none"}) == "dir";
   options.rules.seed = static_cast<std::uint64_t>(
       uri.get_integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
@@ -32,6 +33,10 @@ Decoded load_picture(const FolderOptions& options, const std::string& path) {
   const auto size = std::filesystem::file_size(file, error);
   if (error) {
     loaded.failure = {kUnreadable, error.message()};
+    return loaded;
+  }
+  if (!options.rules.links_anywhere && leads_out(options.root, file)) {
+    loaded.failure = {"leads out", "a link out of the folder; links=anywhere follows it"};
     return loaded;
   }
   if (size > kMaxPictureBytes) {

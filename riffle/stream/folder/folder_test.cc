@@ -158,6 +158,25 @@ TEST_F(Folder, SymbolicLinksAreFollowedAndLoopsEnd) {
               ElementsAre("file-link.png", "linked/3.png", "real/1.png", "real/inner/2.png"));
 }
 
+TEST_F(Folder, LinksLeadOutOfTheFolderOnlyWhereThatIsAsked) {
+  put("photos/1.png");
+  put("secret/2.png");
+  fs::create_directory_symlink(folder_ / "secret", folder_ / "photos/folder");
+  fs::create_directory_symlink("../secret", folder_ / "photos/up");
+  fs::create_symlink(folder_ / "secret/2.png", folder_ / "photos/file.png");
+  fs::create_directory_symlink(folder_ / "photos", folder_ / "name");
+  const auto uri = cat("folder:", folder_.string(), "/name");
+  const auto inside = open_stream(uri);
+  ASSERT_TRUE(inside->next());
+  EXPECT_FALSE(inside->next());
+  EXPECT_THAT(inside->skipped(), ElementsAre(Pair("leads out", 1), Pair("unreadable folder", 2)));
+  const auto anywhere = open_stream(uri + "?links=anywhere");
+  int pictures = 0;
+  while (anywhere->next()) ++pictures;
+  EXPECT_EQ(pictures, 3) << "each folder once";
+  EXPECT_TRUE(anywhere->skipped().empty());
+}
+
 TEST_F(Folder, BadFilesAreSkippedAndCountedByReason) {
   put("1.png", 1);
   put_text("2.jpg", "");

@@ -128,7 +128,7 @@ void PictureFeed::read_folder(const std::string& folder, bool again) {
   const auto report = [&](std::string path, std::string why) {
     unreadable_.push_back({{.path = std::move(path)}, std::move(why), {}});
   };
-  auto found = find_pictures(root_, folder, [&](const std::string& entered) {
+  auto found = find_pictures(root_, folder, rules_.links_anywhere, [&](const std::string& entered) {
     try {
       return watch_.add(entered) || again;
     } catch (const Error& no_more) {

@@ -1,5 +1,6 @@
 // Thousands of damaged shards, the same on every run: nothing that comes in may crash, hang or take
 // memory for what is not there.
+#include <atomic>
 #include <map>
 #include <string>
 
@@ -112,7 +113,8 @@ TEST_P(ShardsFuzz, DamagedShardsAreReadOrLeft) {
     put(bytes);
     ShardPlace start;
     if (random.chance(0.3f)) start = {0, static_cast<std::int64_t>(random.below(8000)), 1};
-    ShardReader reader(path_, {}, start);
+    const std::atomic<bool> leave = false;
+    ShardReader reader(path_, {}, start, leave);
     std::size_t items = 0;
     while (const auto item = reader.next()) {
       ASSERT_LT(++items, 100u);

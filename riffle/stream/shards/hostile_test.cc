@@ -98,6 +98,46 @@ TEST_F(ShardsHostile, ACompressedShardIsLeftAtAMemberThatWouldTakeHoursToUnpack)
   EXPECT_THAT(stream->skipped(), ElementsAre(Pair("broken shard", 1)));
 }
 
+// Each compression multiplies what a few kilobytes can become.
+TEST_F(ShardsHostile, AShardThatIsCompressedTwiceIsNotOpened) {
+  const auto tar = GeneratedTar().add("1.png", solid_png(1)).finished();
+  put_bytes("a.tar.gz", compressed(tar, "gzip"));
+  put_bytes("b.tar.gz.gz", compressed(compressed(tar, "gzip"), "gzip"));
+  put_bytes("c.tar.bz2.gz", compressed(compressed(tar, "bzip2"), "gzip"));
+  const auto stream = open();
+  EXPECT_THAT(levels(*stream), ElementsAre(1));
+  EXPECT_THAT(stream->skipped(), ElementsAre(Pair("broken shard", 2)));
+}
+
+TEST_F(ShardsHostile, AShardThatUnpacksToManyTimesItsSizeIsLeft) {
+  // Members below the limit of one, with contents that are not even there.
+  GeneratedTar tar;
+  tar.add("1.png", solid_png(1));
+  tar.add_header("2.bin", GeneratedTar::binary(std::int64_t{3} << 30), '0', "");
+  put_bytes("a.tar.gz", compressed(tar.finished(), "gzip"));
+  const auto stream = open("threads=0");
+  EXPECT_THAT(levels(*stream), ElementsAre(1));
+  EXPECT_THAT(stream->skipped(), ElementsAre(Pair("broken shard", 1)));
+}
+
+TEST_F(ShardsHostile, AShardIsLeftWhenAsked) {
+  GeneratedTar tar;
+  for (int i = 0; i < 200; ++i) tar.add(cat(i, ".png"), solid_png(i)).add(cat(i, ".bin"), "more");
+  put_bytes("a.tar.gz", compressed(tar.finished(), "gzip"));
+  for (const std::string threads : {"threads=0", "threads=2"}) {
+    const auto stream = open(threads);
+    ASSERT_TRUE(stream->next());
+    const auto position = stream->position();
+    stream->stop();
+    EXPECT_FALSE(stream->next());
+    EXPECT_EQ(stream->position(), position);
+    EXPECT_TRUE(stream->skipped().empty());
+    const auto again = open(threads);
+    again->seek(position);
+    EXPECT_EQ(levels(*again).size(), 199u);
+  }
+}
+
 TEST_F(ShardsHostile, AnEndlessGroupDoesNotPileUp) {
   GeneratedTar tar;
   for (int i = 0; i < 2500; ++i) tar.add(cat("same.", i, ".png"), solid_png(i % 200));

@@ -56,12 +56,12 @@ struct ShardReader::Group {
 };
 
 ShardReader::ShardReader(const std::vector<std::string>& shards, ShardLabels labels,
-                         ShardPlace start)
-    : shards_(shards), labels_(std::move(labels)), place_(start) {}
+                         ShardPlace start, const std::atomic<bool>& leave)
+    : shards_(shards), labels_(std::move(labels)), leave_(leave), place_(start) {}
 
 std::optional<ShardItem> ShardReader::next() {
   while (ready_.empty()) {
-    if (place_.shard >= shards_.size()) return std::nullopt;
+    if (place_.shard >= shards_.size() || leave_) return std::nullopt;
     read_group();
   }
   auto item = std::move(ready_.front());
@@ -73,7 +73,7 @@ void ShardReader::read_group() {
   Group group;
   try {
     if (!tar_) {
-      tar_.emplace(shards_[place_.shard], place_.offset);
+      tar_.emplace(shards_[place_.shard], place_.offset, leave_);
       member_ = tar_->next();
     }
     if (!member_) {
@@ -90,6 +90,7 @@ void ShardReader::read_group() {
              group.bytes < kMaxGroupBytes);
     finish(group, member_ ? member_->offset : tar_->end_offset());
   } catch (const BrokenTar& broken) {
+    if (leave_) return;
     finish(group, std::nullopt);
     ShardItem item;
     item.shard = place_.shard;

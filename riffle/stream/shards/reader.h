@@ -6,6 +6,7 @@
 // shard is left at that point, and the next one follows. Not thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -45,10 +46,11 @@ struct ShardItem {
 
 class ShardReader {
  public:
-  // `shards` must outlive the reader.
-  ShardReader(const std::vector<std::string>& shards, ShardLabels labels, ShardPlace start);
+  // `shards` and `leave` must outlive the reader.
+  ShardReader(const std::vector<std::string>& shards, ShardLabels labels, ShardPlace start,
+              const std::atomic<bool>& leave);
 
-  // Returns the next item, or nothing at the end.
+  // Returns the next item, or nothing at the end, and soon after *leave became true.
   std::optional<ShardItem> next();
 
  private:
@@ -62,6 +64,7 @@ class ShardReader {
 
   const std::vector<std::string>& shards_;
   const ShardLabels labels_;
+  const std::atomic<bool>& leave_;
   ShardPlace place_;  // of the group to be read
   std::optional<Tar> tar_;
   std::optional<TarMember> member_;  // the first of that group

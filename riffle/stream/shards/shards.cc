@@ -1,6 +1,7 @@
 #include "riffle/stream/shards/shards.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <limits>
 #include <utility>
@@ -78,7 +79,8 @@ class ShardsStream : public Stream {
 
   std::optional<Sample> next() override {
     if (!ahead_) start();
-    while (auto opened = ahead_->take()) {
+    while (auto opened = stopped_ ? std::nullopt : ahead_->take()) {
+      if (stopped_) return std::nullopt;
       auto& item = opened->item;
       if (opened->decoded.failure.reason == kUnreadableShard) require_some_shard();
       place_ = item.after;
@@ -95,6 +97,7 @@ class ShardsStream : public Stream {
       sample.key = std::move(key);
       return sample;
     }
+    if (stopped_) return std::nullopt;
     place_ = {paths_.size(), 0, 0};
     if (given_ == 0) {
       throw Error(cat("no picture in the ", paths_.size(), " files of shards:", options_.pattern,
@@ -148,11 +151,13 @@ class ShardsStream : public Stream {
     given_ = static_cast<std::uint64_t>(given);
   }
 
+  void stop() override { stopped_ = true; }
+
   std::map<std::string, std::int64_t> skipped() const override { return skips_.counts(); }
 
  private:
   void start() {
-    reader_.emplace(paths_, options_.labels, place_);
+    reader_.emplace(paths_, options_.labels, place_, stopped_);
     ahead_.emplace(
         options_.decoding.threads, kAheadBytes, [this] { return reader_->next(); },
         [this](ShardItem&& item) { return open(std::move(item)); },
@@ -188,6 +193,7 @@ class ShardsStream : public Stream {
   SkipLog skips_;
   ShardPlace place_;
   std::uint64_t given_ = 0;
+  std::atomic<bool> stopped_ = false;
   std::optional<ShardReader> reader_;                      // from place_ on, once reading has begun
   std::optional<PullAhead<ShardItem, OpenedItem>> ahead_;  // its threads use the members above
 };

@@ -20,6 +20,10 @@ constexpr std::size_t kReadBytes = std::size_t{1} << 18;
 // To get past a member of a compressed tar, all of it is unpacked. Past this much the rest of the
 // file is not worth the time: a few kilobytes can claim to hold many terabytes.
 constexpr std::uint64_t kMaxUnpacked = std::uint64_t{4} << 30;
+// Nor is a file that unpacks to more than this many times its size and this many bytes: pictures
+// are compressed already, and hardly shrink.
+constexpr std::uint64_t kMaxRatio = 100;
+constexpr std::uint64_t kFreeUnpacked = std::uint64_t{1} << 30;
 
 }  // namespace
 
@@ -66,8 +70,8 @@ struct Tar::File {
 
 void Tar::Close::operator()(::archive* archive) const { archive_read_free(archive); }
 
-Tar::Tar(const std::filesystem::path& path, std::int64_t offset)
-    : file_(std::make_unique<File>(path)) {
+Tar::Tar(const std::filesystem::path& path, std::int64_t offset, const std::atomic<bool>& leave)
+    : leave_(leave), file_(std::make_unique<File>(path)) {
   open(0);
   if (offset == 0) return;
   if (!is_compressed()) {
@@ -99,9 +103,30 @@ void Tar::open(std::int64_t offset) {
       ARCHIVE_OK) {
     throw_broken();
   }
+  constexpr int kPlainAndOne = 2;
+  if (archive_filter_count(archive) > kPlainAndOne) {
+    throw BrokenTar("broken shard", "compressed more than once");
+  }
 }
 
 bool Tar::is_compressed() const { return archive_filter_count(archive_.get()) > 1; }
+
+// libarchive would skip a member in one call, which may take minutes.
+void Tar::skip_rest() {
+  const void* block = nullptr;
+  std::size_t count = 0;
+  la_int64_t at = 0;
+  int status = ARCHIVE_OK;
+  while (status == ARCHIVE_OK) {
+    require_stay();
+    status = archive_read_data_block(archive_.get(), &block, &count, &at);
+  }
+  if (status != ARCHIVE_EOF) throw_broken();
+}
+
+void Tar::require_stay() const {
+  if (leave_) throw BrokenTar("broken shard", "asked to stop");
+}
 
 std::optional<TarMember> Tar::next() {
   if (!first_) return next_header();
@@ -114,6 +139,8 @@ std::optional<TarMember> Tar::next_header() {
     end_offset_ = base_;
     return std::nullopt;
   }
+  require_stay();
+  if (has_member_ && is_compressed()) skip_rest();
   struct archive_entry* entry = nullptr;
   const int status = archive_read_next_header(archive_.get(), &entry);
   const std::int64_t offset = base_ + archive_read_header_position(archive_.get());
@@ -139,12 +166,18 @@ std::optional<TarMember> Tar::next_header() {
     throw BrokenTar("broken shard",
                     cat("a member of ", bytes_text(member.size), ", compressed: not read past it"));
   }
+  const std::uint64_t unpacked = static_cast<std::uint64_t>(offset) + member.size;
+  if (is_compressed() &&
+      unpacked > kFreeUnpacked + kMaxRatio * static_cast<std::uint64_t>(file_->size)) {
+    throw BrokenTar("broken shard", cat("unpacks to more than ", kMaxRatio, " times its size"));
+  }
   return member;
 }
 
 std::vector<std::byte> Tar::read() {
   std::vector<std::byte> bytes;
   while (true) {
+    require_stay();
     const void* block = nullptr;
     std::size_t count = 0;
     la_int64_t at = 0;

@@ -1,10 +1,12 @@
 // The members of one tar file, plain or compressed, one after the other, from any member on.
 //
 // A member is named by where its header begins in the uncompressed tar. A plain tar is entered
-// there without reading what lies before; a compressed one is read up to there. Nothing is ever
-// written to disk, no program is run. Not thread-safe.
+// there without reading what lies before; a compressed one is read up to there. What a compressed
+// one may unpack to is bounded, by its size and altogether. Nothing is ever written to disk, no
+// program is run. Not thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -42,8 +44,9 @@ struct TarMember {
 
 class Tar {
  public:
-  // Opens the file before the member at `offset`, or the first after it. Throws BrokenTar.
-  Tar(const std::filesystem::path& path, std::int64_t offset);
+  // Opens the file before the member at `offset`, or the first after it. Everything throws
+  // BrokenTar soon after *leave became true. Throws BrokenTar.
+  Tar(const std::filesystem::path& path, std::int64_t offset, const std::atomic<bool>& leave);
   ~Tar();
 
   // Returns the next member, or nothing at the end. Throws BrokenTar.
@@ -62,9 +65,12 @@ class Tar {
 
   void open(std::int64_t offset);
   bool is_compressed() const;
+  void skip_rest();
+  void require_stay() const;
   std::optional<TarMember> next_header();
   [[noreturn]] void throw_broken() const;
 
+  const std::atomic<bool>& leave_;
   std::unique_ptr<File> file_;
   std::unique_ptr<::archive, Close> archive_;
   std::int64_t base_ = 0;  // where in the file the archive was entered

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "riffle/base/error.h"
@@ -94,6 +95,36 @@ TEST_F(VideoDamage, APlayListInAFileLeadsToNoAddress) {
                         "\n#EXT-X-ENDLIST\n"));
   EXPECT_THROW(all("1.mp4"), Error);
   EXPECT_EQ(server.requests("/a.ts"), 0);
+}
+
+// The first would be opened again and again, the others be waited for.
+TEST_F(VideoDamage, AScriptInAFileOpensNothing) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  put_text("1.ts", "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n1.ts\n");
+  make("a.ts", {.frames = 3});
+  put_text("2.ts", "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\na.ts\n");
+  put_text("3.ts", "ffconcat version 1.0\nfile pipe\n");
+  put_text("4.ts", "ffconcat version 1.0\nfile a.ts\n");
+  const auto stream = open("*.ts");
+  EXPECT_EQ(rest(*stream).size(), 3u);
+  EXPECT_THAT(stream->skipped(), ElementsAre(Pair("not a video", 4)));
+}
+
+TEST_F(VideoDamage, AFilmIsLeftWhenAsked) {
+  make("1.mp4", {.frames = 250});
+  make("2.mp4", {.frames = 250});
+  for (const std::string threads : {"threads=0", "threads=2"}) {
+    const auto stream = open("*.mp4", threads);
+    ASSERT_TRUE(stream->next());
+    const std::string position = stream->position();
+    stream->stop();
+    EXPECT_FALSE(stream->next()) << threads;
+    EXPECT_EQ(stream->position(), position) << threads;
+    EXPECT_THAT(stream->skipped(), IsEmpty()) << threads;
+    const auto again = open("*.mp4", threads);
+    again->seek(position);
+    EXPECT_EQ(relative(*again->next()), "1.mp4#1") << threads;
+  }
 }
 
 TEST_F(VideoDamage, AFilmThatEndsInMidFrameIsCutThere) {

@@ -100,6 +100,7 @@ bool VideoDecoder::open_input() {
   if (input_.live) format_->max_analyze_duration = AV_TIME_BASE;  // a second
   Dictionary options;
   options.set("protocol_whitelist", input_.protocols);
+  if (!input_.formats.empty()) options.set("format_whitelist", input_.formats);
   options.set("rtsp_flags", "prefer_tcp");  // of RTSP: what is sent so is not lost on the way
   options.set("overrun_nonfatal", "1");     // of UDP: a slow reader loses packets, not the source
   const auto* kind = input_.format.empty() ? nullptr : av_find_input_format(input_.format.c_str());
@@ -108,6 +109,9 @@ bool VideoDecoder::open_input() {
   if (error == 0) return true;
   const bool no_film = !input_.live || error == AVERROR_INVALIDDATA;
   failure_ = why(no_film ? "not a video" : "cannot connect", error);
+  // FFmpeg's own words are the whole list.
+  const bool refused = error == AVERROR(EINVAL) && !input_.formats.empty();
+  if (refused) failure_.detail = "not a container of a film, such as MP4, Matroska or AVI";
   return false;
 }
 
@@ -231,7 +235,8 @@ bool VideoDecoder::is_next(const AVFrame& frame) {
 int VideoDecoder::feed() {
   while (true) {
     begin_wait();
-    int error = av_read_frame(format_, packet_);
+    // FFmpeg asks only when it needs more bytes, and has many packets in memory.
+    int error = gives_up(this) != 0 ? AVERROR_EXIT : av_read_frame(format_, packet_);
     while (error == AVERROR(EAGAIN) && gives_up(this) == 0) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a device without data yet
       error = av_read_frame(format_, packet_);
@@ -276,7 +281,10 @@ DecodeFailure VideoDecoder::why(std::string reason, int error) {
     av_strerror(error, text.data(), text.size());
     detail += cat(detail.empty() ? "" : "; ", text.data());
   }
-  if (error == AVERROR_EXIT) detail = cat("nothing came for ", options_.timeout, " s");
+  if (error == AVERROR_EXIT) {
+    detail = cat("nothing came for ", options_.timeout, " s");
+    if (!input_.live) reason = "too slow";
+  }
   if (error == AVERROR(ENOMEM)) reason = "too large";
   return {std::move(reason), std::move(detail)};
 }

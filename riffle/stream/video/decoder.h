@@ -32,7 +32,8 @@ struct VideoInput {
   std::string address;    // for FFmpeg: "file:/films/a.mp4", "rtsp://..."
   std::string protocols;  // that it may use, comma-separated: a play list must not reach elsewhere
   std::string format;     // by name; empty: detected
-  bool live = false;      // not a file: comes as it happens
+  std::string formats = {};  // that may be detected, comma-separated; empty: any
+  bool live = false;         // not a file: comes as it happens
 };
 
 struct VideoDecoderOptions {

@@ -9,9 +9,19 @@
 namespace riffle {
 namespace {
 
+// Containers, which hold a film, and a few that hold sound alone, to say so. FFmpeg also knows
+// scripts (play lists, concat files) that name other files, which it would open, and wait for.
+constexpr const char* kFilmFormats =
+    "mov,mp4,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,ogg,asf,h264,hevc,av1,obu,vc1,m4v,mjpeg,"
+    "ivf,nut,mxf,rm,dv,wtv,gif,apng,yuv4mpegpipe,wav,mp3,aac,flac";
+
 VideoInput file_input(const std::string& path) {
-  // With the prefix, no name is taken for an address; a play list may only name files.
-  return {.address = "file:" + path, .protocols = "file", .format = "", .live = false};
+  // With the prefix, no name is taken for an address.
+  return {.address = "file:" + path,
+          .protocols = "file",
+          .format = "",
+          .formats = kFilmFormats,
+          .live = false};
 }
 
 }  // namespace

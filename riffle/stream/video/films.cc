@@ -46,6 +46,15 @@ FramePlace place_from(const std::string& text) {
   return place;
 }
 
+// A local file that gives nothing for this long is left.
+constexpr double kFilmTimeout = 30;
+
+VideoFilmsOptions with_ways_out(VideoFilmsOptions options, const std::atomic<bool>& leave) {
+  options.decoding.timeout = kFilmTimeout;
+  options.decoding.leave = &leave;
+  return options;
+}
+
 // What one film gives.
 class Film {
  public:
@@ -69,6 +78,7 @@ class Film {
         case VideoFilm::Event::end:
           event.failure = film_->failure();
           end();
+          if (*options_.decoding.leave) return std::nullopt;
           if (event.failure.reason.empty()) return std::nullopt;
           return event;
       }
@@ -146,24 +156,27 @@ class VideoFilms::Reading {
 };
 
 VideoFilms::VideoFilms(const VideoFilmsOptions& options)
-    : options_(options), films_(list_videos(options.pattern, options.shuffled, options.seed)) {}
+    : options_(with_ways_out(options, leave_)),
+      films_(list_videos(options.pattern, options.shuffled, options.seed)) {}
 
-VideoFilms::~VideoFilms() = default;
+VideoFilms::~VideoFilms() { leave_ = true; }
 
 std::optional<VideoEvent> VideoFilms::produce() {
   const auto at_once = static_cast<std::size_t>(std::clamp(options_.threads, 1, kMaxAtOnce));
-  while (true) {
+  while (!leave_) {
     while (next_ < films_.size() && reading_.size() < at_once) {
       reading_.push_back(std::make_unique<Reading>(options_, films_[next_++].path,
                                                    std::exchange(after_, std::nullopt)));
     }
     if (reading_.empty()) return std::nullopt;
     if (auto event = reading_.front()->take()) {
+      if (leave_) break;
       if (event->failure.reason == kUnreadableFilm) require_some_film();
       return event;
     }
     reading_.pop_front();
   }
+  return std::nullopt;
 }
 
 // If all films are gone, everything left would be skipped, and a run would take it for the end.
@@ -186,7 +199,9 @@ void VideoFilms::go_to(const std::string& text, std::uint64_t) {
     next = static_cast<std::size_t>(found - films_.begin());
     if (found != films_.end() && *found == film) after = place.frame;
   }
+  leave_ = true;  // so that what is being read ends soon
   reading_.clear();
+  leave_ = false;
   next_ = next;
   after_ = after;
 }

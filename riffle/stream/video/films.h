@@ -1,6 +1,7 @@
 // Films in files, one after the other; several are decoded at once, ahead of the reader.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -36,6 +37,7 @@ class VideoFilms : public VideoSource {
 
   std::optional<VideoEvent> produce() override;
   void go_to(const std::string& place, std::uint64_t given) override;
+  void interrupt() override { leave_ = true; }
   std::string kind() const override { return options_.shuffled ? "shuffle" : "name"; }
   std::string describe() const override;
 
@@ -44,6 +46,7 @@ class VideoFilms : public VideoSource {
 
   void require_some_film() const;
 
+  std::atomic<bool> leave_ = false;
   const VideoFilmsOptions options_;
   const std::vector<ListedVideo> films_;
   std::size_t next_ = 0;                          // to be begun

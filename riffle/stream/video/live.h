@@ -36,7 +36,6 @@ class VideoLive : public VideoSource {
   std::optional<VideoEvent> produce() override;
   void go_to(const std::string& place, std::uint64_t given) override;
   void interrupt() override;
-  bool is_live() const override { return true; }
   std::string kind() const override { return "live"; }
   std::string describe() const override { return "video:" + shown_; }
 

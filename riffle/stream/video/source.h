@@ -36,9 +36,8 @@ class VideoSource {
   // the samples before it. Throws Error, and changes nothing, if the text is not a place.
   virtual void go_to(const std::string& place, std::uint64_t given) = 0;
 
-  // Ends the wait of a live source's produce(), which returns nothing until go_to() is called.
-  virtual void interrupt() {}
-  virtual bool is_live() const { return false; }
+  // Makes produce() leave what it reads or waits for, and return nothing until go_to() is called.
+  virtual void interrupt() = 0;
 
   // Returns the first word of a position, so that one of another order is refused.
   virtual std::string kind() const = 0;

@@ -73,7 +73,6 @@ class VideoStream : public Stream {
   }
 
   void stop() override {
-    if (!source_->is_live()) return;
     stopped_ = true;
     source_->interrupt();
   }
