@@ -85,6 +85,9 @@ void FeatureFile::append(std::span<const Sample> samples, const at::Tensor& feat
 
 void FeatureFile::commit() {
   matrix_.overwrite_beginning(header());
+  // Two files cannot appear in one step. Without the old matrix, a kill in between leaves a table
+  // alone, never a matrix beside the table of another.
+  remove_durably(path_);
   table_.commit();
   matrix_.commit();
 }

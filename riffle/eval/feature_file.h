@@ -3,7 +3,8 @@
 //
 // The matrix is float32, one row per sample (in safetensors the tensor "features"). The table has
 // the columns row, index, clip, label, key; clip is empty where there is none. Only one batch is in
-// memory at a time. Both files appear when they are whole. Not thread-safe.
+// memory at a time. Both files appear when they are whole, the matrix last; it is never beside the
+// table of another matrix. Not thread-safe.
 #pragma once
 
 #include <cstdint>

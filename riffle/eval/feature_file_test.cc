@@ -1,11 +1,13 @@
 #include "riffle/eval/feature_file.h"
 
+#include <cerrno>
 #include <cstring>
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
 #include "riffle/base/error.h"
+#include "riffle/base/file_faults.h"
 #include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/embedding.h"
@@ -86,6 +88,29 @@ TEST_F(FeatureFileTest, NpyHasItsShapeFirstAndThenRawFloats) {
   std::memcpy(&fifth, text.data() + text.size() - 12 * sizeof(float) + 5 * sizeof(float), 4);
   EXPECT_EQ(fifth, 5.0f);
   EXPECT_EQ(split(read_text(folder_ / "f.csv"), '\n')[1], R"(0,0,,"a ""b"", c",photos/1.jpg)");
+}
+
+TEST_F(FeatureFileTest, AMatrixIsNeverBesideTheTableOfAnother) {
+  const fs::path path = folder_ / "f.npy", table = folder_ / "f.csv";
+  const auto write = [&](int rows) {
+    FeatureFile file(path, 1);
+    file.append(std::vector<Sample>(static_cast<std::size_t>(rows)), torch::zeros({rows, 1}));
+    file.commit();
+  };
+  write(1);
+  const std::string old_table = read_text(table);
+  // Ends as if killed before each rename in turn.
+  for (const fs::path& renamed : {table, path}) {
+    const FileFaults faults([&](FileStep step, const fs::path& at) {
+      return FileFault{step == FileStep::rename && at == renamed ? EIO : 0};
+    });
+    EXPECT_THROW(write(2), Error);
+    EXPECT_FALSE(fs::exists(path)) << renamed;
+  }
+  EXPECT_NE(read_text(table), old_table);
+  write(3);
+  EXPECT_EQ(split(read_text(table), '\n').size(), 5u);
+  EXPECT_NE(read_text(path).find("'shape': (3, 1)"), std::string::npos);
 }
 
 TEST_F(FeatureFileTest, AnotherEndingIsRefused) {

@@ -227,6 +227,7 @@ void add_sheets(HtmlPage& page, const std::vector<Run>& runs) {
   for (const auto& run : runs) {
     const auto folder = RunFolder::open(run.path);
     const auto checkpoints = folder.checkpoint_names();
+    if (checkpoints.empty()) continue;
     try {
       SavedBuffer buffer(folder);
       const std::size_t size = buffer.samples().size();
@@ -237,8 +238,9 @@ void add_sheets(HtmlPage& page, const std::vector<Run>& runs) {
     } catch (const DamagedCheckpoint&) {
       if (folder.checkpoint_names() == checkpoints) throw;
       // A newer one took its place just now.
-    } catch (const Error&) {
-      continue;  // no checkpoint yet, or its pictures were removed for a newer one's just now
+    } catch (const Error& error) {
+      if (folder.checkpoint_names() != checkpoints) continue;  // a newer one's took their place
+      page.note(cat("What ", run.name, " keeps cannot be shown: ", error.what()));
     }
   }
   if (sheets.empty()) return;

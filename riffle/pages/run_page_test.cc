@@ -28,6 +28,17 @@ TEST_F(RunPageTest, ShowsWhatABufferHoldsAndRefusesOneThatIsForged) {
                                            AllOf(HasSubstr(newest), HasSubstr("slot 1073741824"))));
 }
 
+TEST_F(RunPageTest, SaysThatTheBuffersPicturesAreDamaged) {
+  Config config = tiny("fifo");
+  config.learner.train.max_updates = 6;
+  train(config, folder_ / "run");
+  for (const auto& file : list_folder(folder_ / "run/checkpoints")) {
+    if (RunFolder::segment_of(file)) write_atomically(file, "damaged");
+  }
+  EXPECT_THAT(run_page(std::vector<fs::path>{folder_ / "run"}),
+              AllOf(HasSubstr("What run keeps cannot be shown"), HasSubstr("pictures-")));
+}
+
 TEST_F(RunPageTest, ARunWithoutACheckpointHasAPageWithoutPictures) {
   RunFolder::create(folder_ / "run", tiny("fifo"));
   EXPECT_THAT(run_page(std::vector<fs::path>{folder_ / "run"}),
