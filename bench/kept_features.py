@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who fills a replay buffer, on made features and without a network: a trial of eviction rules in seconds.
+"""Who fills a replay buffer, on generated features and without a network: a trial of eviction rules in seconds.
 
 A stream of clips passes a buffer of unit vectors. Frames of a clip wander around a centre near the
 mean of its class; junk frames point anywhere. For each rule the table shows the share of junk in the

@@ -145,7 +145,8 @@ void add_study_command(CLI::App& app) {
   command
       ->add_option("STUDY", options->study,
                    "efficiency, bandwidth, correlated, lifelong, unseen, buffer-contents, "
-                   "schedules, unique-images, growing, policies, hostile, demo, or a file.yaml")
+                   "schedules, unique-images, growing, policies, hostile, methods, ocssl, "
+                   "demo, or a file.yaml")
       ->required();
   command
       ->add_option("--scale", options->scale,

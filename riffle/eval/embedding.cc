@@ -179,7 +179,7 @@ std::int64_t embed(Objective& objective, Stream& stream, std::int64_t max_sample
       if (!more) break;
     }
   } catch (...) {
-    stream.stop();  // or the reading thread might wait for a camera for ever
+    stream.stop();  // or the reading thread might wait for a camera forever
     throw;
   }
   if (done > 0) finish_progress();

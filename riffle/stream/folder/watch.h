@@ -37,7 +37,7 @@ class FolderWatch {
   // kernel cannot watch any more.
   bool add(const std::string& folder);
 
-  // Waits until something has changed or this many milliseconds have passed (-1: for ever), and
+  // Waits until something has changed or this many milliseconds have passed (-1: forever), and
   // returns what changed since the last call, or nothing if stopped. Throws Error if the root
   // itself is gone.
   std::optional<std::vector<FolderChange>> wait(int milliseconds);

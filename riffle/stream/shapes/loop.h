@@ -1,4 +1,4 @@
-// loop:times=N plays the stream N times, one after the other; 0 (the default): for ever.
+// loop:times=N plays the stream N times, one after the other; 0 (the default): forever.
 //
 // A clip that comes again is the same clip. An empty stream ends at once.
 #pragma once

@@ -1,7 +1,7 @@
 // For tests: a small HTTP server on the loopback interface.
 //
 // A thread per connection, one request per connection unless the handler reads more. A handler may
-// write anything, slowly, for ever or not at all: write() and pause() say when to give up. The
+// write anything, slowly, forever or not at all: write() and pause() say when to give up. The
 // destructor ends all handlers. Thread-safe.
 #pragma once
 
