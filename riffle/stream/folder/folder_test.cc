@@ -14,6 +14,7 @@
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
 #include "riffle/image/codec.h"
+#include "riffle/stream/testing/matchers.h"
 #include "riffle/stream/testing/picture_folder.h"
 #include "riffle/stream/testing/recording.h"
 
@@ -21,12 +22,6 @@ namespace riffle {
 namespace fs = std::filesystem;
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Pair;
-using testing::ThrowsMessage;
 using testing::UnorderedElementsAreArray;
 
 // A PNG whose header is whole, but for the size it claims.

@@ -7,17 +7,12 @@
 #include <sys/stat.h>
 
 #include "riffle/base/error.h"
+#include "riffle/stream/testing/matchers.h"
 #include "riffle/stream/testing/shards_folder.h"
 
 namespace riffle {
 namespace fs = std::filesystem;
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Pair;
-using testing::ThrowsMessage;
 
 class ShardsHostile : public ShardsFolder {};
 

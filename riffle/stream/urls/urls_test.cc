@@ -10,6 +10,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/random.h"
+#include "riffle/stream/testing/matchers.h"
 #include "riffle/stream/testing/recording.h"
 #include "riffle/stream/testing/urls_server.h"
 
@@ -18,12 +19,6 @@ namespace fs = std::filesystem;
 namespace {
 
 using namespace std::chrono_literals;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Pair;
-using testing::ThrowsMessage;
 using Exchange = LoopbackServer::Exchange;
 
 class Urls : public UrlsServer {};

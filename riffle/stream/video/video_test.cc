@@ -11,19 +11,13 @@
 #include "riffle/base/file.h"
 #include "riffle/base/random.h"
 #include "riffle/image/exif.h"
+#include "riffle/stream/testing/matchers.h"
 #include "riffle/stream/testing/recording.h"
 #include "riffle/stream/testing/video_folder.h"
 
 namespace riffle {
 namespace fs = std::filesystem;
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Pair;
-using testing::ThrowsMessage;
 
 class Video : public VideoFolder {};
 
