@@ -63,6 +63,10 @@ void require_slots(const BufferState& state) {
       seen[static_cast<std::size_t>(slot)] = true;
     }
   }
+  const auto others = std::ssize(state.live) - std::ssize(state.newest);
+  if (others > shape.capacity) {
+    throw Error(cat("saved state: ", others, " samples in a buffer of ", shape.capacity));
+  }
   const Slot last = state.live.empty() ? -1 : std::ranges::max(state.live);
   if (state.used <= last || state.used > slots) {
     throw Error(cat("saved state: ", state.used, " slots were used, but slot ", last, " of ", slots,
@@ -79,6 +83,22 @@ void require_arrivals(const BufferState& state) {
   if (!arrivals.empty() && arrivals.back() >= state.arrivals) {
     throw Error(cat("saved state: sample ", arrivals.back(), " is held, but only ", state.arrivals,
                     " entered"));
+  }
+}
+
+// They are the last that entered, in order.
+void require_newest(const BufferState& state) {
+  std::vector<std::uint64_t> arrivals(static_cast<std::size_t>(state.shape.slots()),
+                                      state.arrivals);
+  for (std::size_t i = 0; i < state.live.size(); ++i) {
+    arrivals[static_cast<std::size_t>(state.live[i])] = state.samples[i].arrival;
+  }
+  std::uint64_t next = state.arrivals - state.newest.size();
+  for (const Slot slot : state.newest) {
+    if (slot < 0 || slot >= state.shape.slots() ||
+        arrivals[static_cast<std::size_t>(slot)] != next++) {
+      throw Error(cat("saved state: slot ", slot, " is not one of the newest batch"));
+    }
   }
 }
 
@@ -109,6 +129,7 @@ NamedTensors BufferState::tensors() const {
   add("counts", {static_cast<std::int64_t>(arrivals), used});
   add("live", live);
   add("free", free);
+  if (!newest.empty()) add("newest", newest);
 
   std::vector<std::int64_t> sample_arrivals, indices, clips, draws;
   std::vector<std::string> labels;
@@ -136,10 +157,13 @@ BufferState BufferState::read(const NamedTensors& tensors) {
   state.used = counts[1];
   state.live = find_integers(tensors, "live");
   state.free = find_integers(tensors, "free");
+  const auto is_newest = [](const auto& item) { return item.first == "newest"; };
+  if (std::ranges::any_of(tensors, is_newest)) state.newest = find_integers(tensors, "newest");
   state.samples = read_samples(tensors, std::ssize(state.live));
   state.policy = find_part(tensors, kPolicy);
   require_slots(state);
   require_arrivals(state);
+  require_newest(state);
   require_policy(state);
   return state;
 }

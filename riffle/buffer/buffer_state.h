@@ -45,6 +45,9 @@ struct BufferState {
   std::vector<SlotInfo> samples = {};
   // The next one to be used is the last.
   std::vector<Slot> free;
+  // The newest batch in order of arrival, if it is held beyond the capacity
+  // (ReplayBuffer::hold_newest).
+  std::vector<Slot> newest = {};
   // Policy::save().
   NamedTensors policy;
 
@@ -52,7 +55,8 @@ struct BufferState {
 
   // Returns the state that tensors() gave. Throws Error, naming the tensor or the slot, if one is
   // missing or of another type or length, if a slot is out of range or listed twice, if there are
-  // more samples than the capacity, if the policy holds other slots than the buffer, or if a slot
+  // more samples than the capacity beside the newest batch, if that is not of the last samples that
+  // entered, if the policy holds other slots than the buffer, or if a slot
   // without a sample has a feature.
   static BufferState read(const NamedTensors& tensors);
 

@@ -61,6 +61,22 @@ TEST(BufferState, RefusesSlotsThatAreOutOfRangeOrRepeated) {
   }
 }
 
+TEST(BufferState, TheNewestBatchMayBeBeyondTheCapacity) {
+  BufferState state = small_state();
+  state.shape = {1, 0, 2, 4, 8};
+  state.newest = {2, 5};  // arrivals 7 and 8 of 9
+  EXPECT_THAT(BufferState::read(state.tensors()).newest, ElementsAre(2, 5));
+  for (const std::vector<Slot>& forged :
+       {std::vector<Slot>{5, 2}, {2, 2}, {0, 2}, {1, 5}, {-1, 5}, {2, 6}, {5, 5, 5, 5}}) {
+    expect_refused(
+        [&](BufferState& bad) {
+          bad.shape = {1, 0, 2, 4, 8};
+          bad.newest = forged;
+        },
+        "newest batch");
+  }
+}
+
 TEST(BufferState, RefusesNumbersThatContradictEachOther) {
   constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
   expect_refused([](BufferState& state) { state.samples.pop_back(); }, "'arrivals' has 2 values");
@@ -69,6 +85,7 @@ TEST(BufferState, RefusesNumbersThatContradictEachOther) {
     expect_refused([&](BufferState& state) { state.shape.capacity = capacity; },
                    cat("6 slots for a capacity of ", capacity));
   }
+  expect_refused([](BufferState& state) { state.shape = {1, 0, 2, 4, 8}; }, "3 samples in a");
   for (const std::int64_t used : {std::int64_t{5}, std::int64_t{7}, kLargest, std::int64_t{-1}}) {
     expect_refused([&](BufferState& state) { state.used = used; }, cat(used, " slots were used"));
   }

@@ -343,6 +343,7 @@ NamedTensors ReplayBuffer::save() const {
                     .used = s.used,
                     .live = s.live,
                     .free = s.free,
+                    .newest = s.newest,
                     .policy = s.policy->save()};
   state.samples.reserve(s.live.size());
   for (const Slot slot : s.live) state.samples.push_back(info(slot));
@@ -368,13 +369,7 @@ void ReplayBuffer::restore(const NamedTensors& tensors) {
   s.free = std::move(state.free);
   s.used = state.used;
   s.arrivals = state.arrivals;
-  s.newest.clear();
-  if (!s.holds_newest) return;
-  const auto is_new = [&](Slot slot) {
-    return info(slot).arrival + static_cast<std::uint64_t>(s.batch) >= s.arrivals;
-  };
-  std::ranges::copy_if(s.live, std::back_inserter(s.newest), is_new);
-  std::ranges::sort(s.newest, {}, [&](Slot slot) { return info(slot).arrival; });
+  s.newest = std::move(state.newest);
 }
 
 std::int64_t ReplayBuffer::stored_bytes() const { return state_->store->stored_bytes(); }

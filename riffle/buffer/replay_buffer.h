@@ -61,7 +61,7 @@ class ReplayBuffer {
 
   // Makes whoever has to leave do so only when the next batch is inserted, so that all of the
   // newest batch is held until then, beyond the capacity if need be. Requires that nothing was
-  // inserted. Restored, the newest batch is that of the last batch() arrivals.
+  // inserted.
   void hold_newest();
   ~ReplayBuffer();
 

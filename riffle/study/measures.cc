@@ -225,9 +225,9 @@ double final_value(const RunResult& result, const std::string& name, const std::
   }
   if (!shown.mean_of.empty()) {
     const std::string part = split_name(name).part;
+    const std::string of = part.empty() ? shown.mean_of : cat(shown.mean_of, '@', part);
     std::vector<double> values;
     for (std::size_t point = 0; point < result.points.size(); ++point) {
-      const std::string of = part.empty() ? shown.mean_of : cat(shown.mean_of, '@', part);
       values.push_back(point_value(result, point, of, set));
     }
     return mean_and_spread(values).mean;
