@@ -1,5 +1,6 @@
 #include "riffle/model/encoder_weights.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <set>
@@ -139,8 +140,9 @@ void write_encoder(const std::filesystem::path& path, const EncoderWeights& weig
   write_safetensors(path, weights.tensors, weights.metadata());
 }
 
-EncoderWeights read_encoder(const std::filesystem::path& path) {
-  Safetensors file = read_safetensors(path);
+namespace {
+
+EncoderWeights encoder_of(Safetensors file, const std::filesystem::path& path) {
   EncoderWeights weights;
   for (auto& [name, tensor] : file.tensors) {
     if (!name.starts_with(kClassifier)) weights.tensors.emplace_back(name, std::move(tensor));
@@ -158,6 +160,25 @@ EncoderWeights read_encoder(const std::filesystem::path& path) {
     throw Error(cat(path.string(), ": ", error.what()));
   }
   return weights;
+}
+
+}  // namespace
+
+EncoderWeights read_encoder(const std::filesystem::path& path) {
+  return encoder_of(read_safetensors(path), path);
+}
+
+void load_initial(Objective& objective, const ModelConfig& model,
+                  const std::filesystem::path& path) {
+  Safetensors file = read_safetensors(path);
+  const auto is_encoder = [](const auto& item) { return item.first.starts_with(kEncoder); };
+  if (std::ranges::any_of(file.tensors, is_encoder)) return load_state(objective, file.tensors);
+  load_encoder(objective, model, encoder_of(std::move(file), path));
+}
+
+void write_network(const std::filesystem::path& path, const Objective& objective,
+                   const std::map<std::string, std::string>& metadata) {
+  write_safetensors(path, save_state(objective), metadata);
 }
 
 void load_encoder(Objective& objective, const ModelConfig& model, const EncoderWeights& weights) {

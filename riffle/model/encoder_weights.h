@@ -48,6 +48,16 @@ EncoderWeights read_encoder(const std::filesystem::path& path);
 // Error if they are of another architecture.
 void load_encoder(Objective& objective, const ModelConfig& model, const EncoderWeights& weights);
 
+// Begins with the weights in a file: the encoder's alone, or, if the file holds a whole network
+// under riffle's own names (write_network()), those of the heads too. Throws Error as
+// read_encoder(), load_encoder() and load_state() do.
+void load_initial(Objective& objective, const ModelConfig& model,
+                  const std::filesystem::path& path);
+
+// Writes encoder and heads, for load_initial(). Throws Error if the file cannot be written.
+void write_network(const std::filesystem::path& path, const Objective& objective,
+                   const std::map<std::string, std::string>& metadata = {});
+
 // Returns an encoder with these weights and the smallest heads: to encode with, not to train.
 std::shared_ptr<Objective> make_encoder(const EncoderWeights& weights);
 

@@ -60,8 +60,8 @@ void ModelConfig::describe(Fields& fields) {
   fields.add("align.ema", align_ema, "share of itself that this moving average keeps at an update");
   fields.add(
       "model.init", init,
-      "safetensors file with the weights the encoder starts from, under torchvision's names; "
-      "empty: random weights");
+      "safetensors file with the weights the encoder starts from, under torchvision's names, or "
+      "the whole network, under riffle's; empty: random weights");
 }
 
 void ModelConfig::validate() const {

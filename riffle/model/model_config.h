@@ -51,7 +51,8 @@ struct ModelConfig {
   double align_weight = 0.0;
   // Share of itself that this moving average keeps at an update.
   double align_ema = 0.999;
-  // Safetensors file with the encoder's first weights; empty: random ones.
+  // Safetensors file with the first weights of the encoder, or of the whole network; empty: random
+  // ones.
   std::string init = {};
 
   void describe(Fields& fields);

@@ -156,7 +156,7 @@ std::shared_ptr<Objective> make_objective(const ModelConfig& config, std::uint64
   auto objective = make_untrained(config, seed);
   if (config.init.empty()) return objective;
   try {
-    load_encoder(*objective, config, read_encoder(config.init));
+    load_initial(*objective, config, config.init);
   } catch (const Error& error) {
     throw Error(cat("model.init=", config.init, ": ", error.what()), error.kind());
   }

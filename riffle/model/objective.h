@@ -110,9 +110,9 @@ class Objective : public torch::nn::Module {
 // Returns the names that model.objective takes.
 std::vector<std::string> objective_names();
 
-// Returns the objective that config.objective names, initialised from `seed` alone, but for the
-// encoder where config.init names a file. Throws Error if that file cannot be used, and for an
-// unknown name.
+// Returns the objective that config.objective names, initialised from `seed` alone, but for what
+// config.init has weights of (encoder_weights.h). Throws Error if that file cannot be used, and for
+// an unknown name.
 std::shared_ptr<Objective> make_objective(const ModelConfig& config, std::uint64_t seed);
 
 }  // namespace riffle

@@ -52,6 +52,10 @@ class Stream {
   // fall: seek() keeps them, and what is met again counts again. A stream opened again begins with
   // what opening skipped, so whoever keeps a count across restarts adds what came since.
   virtual std::map<std::string, std::int64_t> skipped() const { return {}; }
+
+  // Returns, for a stream whose subject changes and that knows when, the number of samples it has
+  // given at the end of each subject's turn, the last being its end; otherwise nothing.
+  virtual std::vector<std::int64_t> turns() const { return {}; }
 };
 
 // Opens "synthetic:?frames=64", "folder:/data/photos?order=name", ... Throws Error for an unknown

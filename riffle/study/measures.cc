@@ -108,26 +108,11 @@ double accuracy_of(const ResultPoint& point, const std::string& name, const std:
   return name == "knn_top1" ? found->second.knn_top1 : found->second.linear_top1;
 }
 
-// Of the stream that the run saw in all.
-double seen_share(const RunResult& result, std::size_t point) {
-  const auto total = static_cast<double>(result.points.back().samples_seen);
-  return total > 0 ? static_cast<double>(result.points[point].samples_seen) / total : 0;
-}
-
+// In samples of the stream. Where they were not counted, groups share what the run saw equally.
 double end_of_group(const RunResult& result, std::size_t group) {
-  return static_cast<double>(group + 1) / static_cast<double>(result.order.size());
-}
-
-// The evaluation nearest to the end of a group's training.
-std::size_t end_point(const RunResult& result, std::size_t group) {
-  std::size_t nearest = 0;
-  for (std::size_t i = 0; i < result.points.size(); ++i) {
-    const double end = end_of_group(result, group);
-    if (std::abs(seen_share(result, i) - end) < std::abs(seen_share(result, nearest) - end)) {
-      nearest = i;
-    }
-  }
-  return nearest;
+  if (group < result.turns.size()) return static_cast<double>(result.turns[group]);
+  return static_cast<double>(result.points.back().samples_seen) * static_cast<double>(group + 1) /
+         static_cast<double>(result.order.size());
 }
 
 double mean_forgetting(const RunResult& result, std::size_t point) {
@@ -140,9 +125,9 @@ double mean_forgetting(const RunResult& result, std::size_t point) {
 
 // Whether no sample of a group can have come yet: its first mix into the turn of the one before.
 bool is_unseen(const RunResult& result, std::size_t group, std::size_t point) {
-  const double begin =
-      end_of_group(result, group - 1) - result.overlap / static_cast<double>(result.order.size());
-  return seen_share(result, point) <= begin;
+  const double end = end_of_group(result, group - 1);
+  const double turn = end - (group > 1 ? end_of_group(result, group - 2) : 0);
+  return static_cast<double>(result.points[point].samples_seen) <= end - result.overlap * turn;
 }
 
 // Mean over the groups that were seen, or over those that were not.
@@ -169,6 +154,15 @@ const Measure& measure(const std::string& name) {
 std::string measure_label(const std::string& name) {
   const auto part = split_name(name).part;
   return part.empty() ? measure(name).label : cat(measure(name).label, ", ", part);
+}
+
+const std::vector<std::string>& accuracy_names() {
+  static const std::vector<std::string> names = {"linear_top1", "linear_top5", "knn_top1"};
+  return names;
+}
+
+bool is_accuracy(const std::string& name) {
+  return std::ranges::find(accuracy_names(), name) != accuracy_names().end();
 }
 
 void require_measure(const std::string& name, const std::vector<std::string>& parts) {
@@ -234,6 +228,15 @@ double final_value(const RunResult& result, const std::string& name, const std::
   }
   const auto found = result.values.find(shown.name);
   return found == result.values.end() ? std::nan("") : shown.factor * found->second;
+}
+
+std::size_t end_point(const RunResult& result, std::size_t group) {
+  const double end = end_of_group(result, group);
+  const auto distance = [&](const ResultPoint& point) {
+    return std::abs(static_cast<double>(point.samples_seen) - end);
+  };
+  return static_cast<std::size_t>(std::ranges::min_element(result.points, {}, distance) -
+                                  result.points.begin());
 }
 
 double forgetting(const RunResult& result, std::size_t group, std::size_t point) {

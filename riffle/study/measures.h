@@ -50,16 +50,23 @@ void require_measure(const std::string& name, const std::vector<std::string>& pa
 void require_curve(const std::string& name, const std::vector<std::string>& parts,
                    const std::string& x);
 
+// Returns the measures that a probe gives of each set and group.
+const std::vector<std::string>& accuracy_names();
+bool is_accuracy(const std::string& name);
+
 // Returns a measure at the end of the run; `set` is the study's first probe set.
 double final_value(const RunResult& result, const std::string& name, const std::string& set);
 // Returns a measure at one of the run's evaluations. Requires that it is known there.
 double point_value(const RunResult& result, std::size_t point, const std::string& name,
                    const std::string& set);
 
+// Returns the evaluation nearest to the end of a group's turn, the earlier of two equally near.
+// Groups are counted in the order in which they came. Requires an evaluation.
+std::size_t end_point(const RunResult& result, std::size_t group);
+
 // Returns the paper's forgetting of a group, in percent: how much its accuracy has dropped at an
-// evaluation since the end of its own training, relative to that. Groups take equal shares of the
-// stream; the evaluation nearest to a group's end counts as its end. NaN before that. Negative: it
-// got better.
+// evaluation since the end of its own turn, relative to that. NaN before that. Negative: it got
+// better.
 double forgetting(const RunResult& result, std::size_t group, std::size_t point);
 
 struct MeanAndSpread {

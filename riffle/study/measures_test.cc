@@ -39,6 +39,16 @@ TEST(Measures, ForgettingIsTheRelativeDropSinceTheEndOfAGroupsOwnTraining) {
   EXPECT_DOUBLE_EQ(point_value(result, 2, "forgetting", "all"), 10);
 }
 
+TEST(Measures, TurnsThatWereCountedDecideWhereTheyEnd) {
+  RunResult result = two_groups();
+  result.turns = {760, 1000};
+  EXPECT_EQ(end_point(result, 0), 2u);
+  EXPECT_NEAR(forgetting(result, 0, 3), 100 * 6 / 36.0, 1e-9);
+  EXPECT_DOUBLE_EQ(point_value(result, 2, "unseen", "all"), 18) << "group a comes after 760";
+  result.overlap = 0.1;
+  EXPECT_TRUE(std::isnan(point_value(result, 2, "unseen", "all"))) << "or from 684 on";
+}
+
 TEST(Measures, ForgettingIsNegativeForAGroupThatGotBetter) {
   RunResult result = two_groups();
   result.points.back().accuracy["b"].linear_top1 = 44;

@@ -66,7 +66,7 @@ TEST_P(Smoke, RunsAndLeavesAPageAndTables) {
   EXPECT_EQ(json["tables"].size(), files.tables.size());
   EXPECT_EQ(json["runs"].size(), outcome.runs.size());
   for (const auto& shown : study.shows) {
-    if (shown.kind != Shown::Kind::table) continue;
+    if (!shown.is_table()) continue;
     const Table table = study_table(outcome, shown);
     EXPECT_FALSE(table.rows.empty()) << shown.title;
   }

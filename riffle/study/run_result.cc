@@ -51,9 +51,10 @@ ResultPoint point_of(const Json& json) {
 void write_result(const std::filesystem::path& path, const RunResult& result) {
   Json points = Json::array();
   for (const auto& point : result.points) points.push_back(point_json(point));
-  const Json json = {{"values", result.values}, {"points", points},
-                     {"order", result.order},   {"recipes", result.recipes},
-                     {"probe", result.probe},   {"config", result.config}};
+  Json json = {{"values", result.values},   {"points", points},      {"order", result.order},
+               {"recipes", result.recipes}, {"probe", result.probe}, {"config", result.config}};
+  if (!result.turns.empty()) json["turns"] = result.turns;
+  if (!result.first.empty()) json["first"] = result.first;
   write_atomically(path, json.dump(2) + '\n');
 }
 
@@ -64,6 +65,8 @@ RunResult read_result(const std::filesystem::path& path) {
     RunResult result;
     result.config = json.at("config");
     result.probe = json.at("probe");
+    result.first = json.value("first", "");
+    result.turns = json.value("turns", result.turns);
     result.recipes = json.at("recipes").get<std::map<std::string, std::string>>();
     result.order = json.at("order").get<std::vector<std::string>>();
     for (const auto& point : json.at("points")) result.points.push_back(point_of(point));

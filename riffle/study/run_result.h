@@ -31,10 +31,14 @@ struct RunResult {
   // As YAML. With `probe`, the evaluations as text, it tells results of other settings apart.
   std::string config;
   std::string probe;
+  // The configuration of the run whose network this one started from; empty: none.
+  std::string first;
   // By probe set, with every figure.
   std::map<std::string, std::string> recipes;
   // Groups in the order in which they came.
   std::vector<std::string> order;
+  // Samples of the stream at the end of each group's turn; empty: not counted.
+  std::vector<std::int64_t> turns;
   // Before and after its turn, a group mixes with its neighbours for this share of a turn. Not in
   // result.json: the study knows it.
   double overlap = 0;

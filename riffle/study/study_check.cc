@@ -46,6 +46,9 @@ void require_ready(const ProbePlan& probe, const std::vector<const StudyRun*>& r
       throw Error(cat(error.what(), " (--device overrides the study's)"));
     }
     sources.require(cat("the stream of ", run->slug), run->config.stream, run->config.shapes);
+    if (run->first) {
+      sources.require("the stream of the first phase", run->first->stream, run->first->shapes);
+    }
   }
   for (const auto& set : probe.sets) {
     sources.require(cat("probe.sets.", set.name, ".train"), set.train, set.train_shapes);

@@ -7,6 +7,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/study/measures.h"
+#include "riffle/study/study_first.h"
 #include "riffle/study/study_runner.h"
 #include "riffle/train/learner.h"
 
@@ -57,6 +58,14 @@ StudyEstimate estimate_study(const Study& study, const std::filesystem::path& ou
     if (is_chosen(choice, run)) {
       estimate.runs.push_back({std::move(run), result.has_value(), 0});
     }
+  }
+  const auto starts_from_first = [](const RunEstimate& run) { return !run.done && run.run.first; };
+  const auto started = std::ranges::find_if(estimate.runs, starts_from_first);
+  if (started != estimate.runs.end() && !is_first_done(out)) {
+    StudyRun first;
+    first.slug = "first";
+    first.config = *started->run.first;
+    estimate.runs.insert(estimate.runs.begin(), {std::move(first), false, 0});
   }
   double per_update = mean_and_spread(finished).mean;
   if (std::isfinite(per_update)) {

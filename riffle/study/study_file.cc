@@ -26,8 +26,8 @@ class Reader {
     require_known("scale", scale_, scales);
     const YAML::Node root = load(file_);
     require_keys(root, "the study",
-                 {"title", "question", "paper", "runs_of", "set", "vary", "without_buffer", "probe",
-                  "scales", "claims", "show", "published"});
+                 {"title", "question", "paper", "runs_of", "set", "first", "vary", "without_buffer",
+                  "probe", "scales", "claims", "show", "published"});
     Study study;
     study.name = file_.stem().string();
     study.file = file_;
@@ -36,7 +36,7 @@ class Reader {
     study.question = text_of(root, "question");
     study.paper = text_of(root, "paper");
     if (root["runs_of"]) {
-      for (const char* key : {"set", "vary", "without_buffer", "probe", "scales"}) {
+      for (const char* key : {"set", "first", "vary", "without_buffer", "probe", "scales"}) {
         if (root[key]) throw Error(cat("'", key, "' cannot stand beside 'runs_of'"));
       }
       const auto other = file_.parent_path() / (text_of(root["runs_of"]) + ".yaml");
@@ -104,7 +104,8 @@ class Reader {
       throw Error(cat("the study has no scale '", scale_, "'; it has ", join(present, ", ")));
     }
     const YAML::Node scale = root["scales"][scale_];
-    require_keys(scale, cat("scales.", scale_), {"about", "set", "vary", "drop", "probe", "seeds"});
+    require_keys(scale, cat("scales.", scale_),
+                 {"about", "set", "first", "vary", "drop", "probe", "seeds"});
     study.about = text_of(scale, "about");
     if (scale["seeds"])
       study.seeds = seeds_from(0, count_of(scale["seeds"], "seeds", kMostStudyRuns));
@@ -116,6 +117,11 @@ class Reader {
     }
     if (root["set"]) read_keys(root["set"], "", study.set);
     if (scale["set"]) read_keys(scale["set"], "", study.set);
+    for (const auto& node : {root["first"], scale["first"]}) {
+      if (!node) continue;
+      if (!study.first) study.first.emplace();
+      read_keys(node, "", *study.first);
+    }
     if (!root["vary"]) throw Error("'vary' is missing: what do the runs differ in?");
     read_axes(root["vary"], choices_of(scale["drop"]), study);
     if (scale["vary"]) change_axes(scale["vary"], study);
@@ -285,6 +291,7 @@ class Reader {
   static const std::vector<ShownKind>& shown_kinds() {
     static const std::vector<ShownKind> all = {
         {"table", Shown::Kind::table, {"rows", "columns", "values", "untrained"}},
+        {"matrix", Shown::Kind::matrix, {"rows", "values"}},
         {"lines", Shown::Kind::lines, {"x", "y", "line", "panel"}},
         {"bars", Shown::Kind::bars, {"y", "rows"}},
         {"pictures", Shown::Kind::pictures, {"rows", "every"}}};
@@ -300,7 +307,9 @@ class Reader {
       const auto kind = std::ranges::find_if(
           shown_kinds(), [&](const auto& each) { return static_cast<bool>(node[each.key]); });
       if (kind == shown_kinds().end()) {
-        throw Error("each entry of 'show' begins with 'table:', 'lines:', 'bars:' or 'pictures:'");
+        throw Error(
+            "each entry of 'show' begins with 'table:', 'matrix:', 'lines:', 'bars:' or "
+            "'pictures:'");
       }
       Names keys = kind->keys;
       keys.insert(keys.end(), {kind->key, "caption", "where"});
@@ -309,7 +318,7 @@ class Reader {
       shown.kind = kind->kind;
       shown.title = text_of(node, kind->key);
       shown.caption = text_of(node, "caption");
-      shown.values = names_of(node[shown.kind == Shown::Kind::table ? "values" : "y"]);
+      shown.values = names_of(node[shown.is_table() ? "values" : "y"]);
       shown.rows = names_of(node["rows"]);
       shown.columns = names_of(node["columns"]);
       if (node["untrained"]) {
@@ -328,15 +337,18 @@ class Reader {
   void check_shown(const Shown& shown, Study& study) const {
     if (shown.title.empty()) throw Error("an entry of 'show' has no title");
     const std::string where = cat("'", shown.title, "'");
-    const bool table = shown.kind == Shown::Kind::table;
     const bool lines = shown.kind == Shown::Kind::lines;
     const bool pictures = shown.kind == Shown::Kind::pictures;
     if (shown.values.empty() && !pictures) {
-      throw Error(cat(where, " has no ", table ? "values" : "y"));
+      throw Error(cat(where, " has no ", shown.is_table() ? "values" : "y"));
     }
     if (shown.rows.empty() && !lines) throw Error(cat(where, " has no rows"));
     if (shown.kind == Shown::Kind::bars && (shown.values.size() > 1 || shown.rows.size() > 1)) {
       throw Error(cat(where, ": bars show one measure over the values of one axis"));
+    }
+    if (shown.kind == Shown::Kind::matrix &&
+        (shown.values.size() > 1 || !is_accuracy(shown.values.front()))) {
+      throw Error(cat(where, ": a matrix shows one accuracy: ", join(accuracy_names(), ", ")));
     }
     if (shown.untrained && !study.probe.measures_untrained()) {
       throw Error(cat(where, ": the untrained network is not measured; see probe.untrained"));

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,13 +74,13 @@ struct ProbePlan {
 
 // One table, figure or set of pictures.
 struct Shown {
-  enum class Kind { table, lines, bars, pictures };
+  enum class Kind { table, matrix, lines, bars, pictures };
   Kind kind = Kind::table;
   std::string title;
   std::string caption;
   // Measures (measures.h); the y of a figure.
   std::vector<std::string> values;
-  // Table, bars, pictures: axes.
+  // Table, matrix, bars, pictures: axes.
   std::vector<std::string> rows;
   // Table: axes.
   std::vector<std::string> columns;
@@ -94,6 +96,8 @@ struct Shown {
   std::int64_t every = 0;
   // Only these values of an axis.
   std::map<std::string, std::vector<std::string>> where;
+
+  bool is_table() const { return kind == Kind::table || kind == Kind::matrix; }
 };
 
 // That a measure is higher at one place among the axes than at another.
@@ -129,6 +133,8 @@ struct Study {
   KeyValues overrides;
   WithoutBuffer without_buffer = WithoutBuffer::same_updates;
   KeyValues set;
+  // On top of `set`: the run whose network all others start from; nothing: random weights.
+  std::optional<KeyValues> first;
   std::vector<StudyAxis> axes;
   ProbePlan probe;
   std::vector<Claim> claims;
@@ -147,6 +153,8 @@ struct StudyRun {
   std::map<std::string, std::string> at;
   std::int64_t seed = 0;
   Config config;
+  // The run whose network this one starts from (study_first.h); null: none.
+  std::shared_ptr<const Config> first;
   std::vector<std::string> order;
   // Of neighbouring groups, see RunResult.
   double overlap = 0;

@@ -196,7 +196,7 @@ TEST_F(StudyFile, MistakesAreRefusedWithTheFileAndTheKey) {
   refuse_claim("claim: More, of: {mode: [fifo, none]}, above: {mode: none}", "exactly one value");
   refuse_claim("claim: More, of: {mode: fifo}, above: {mode: none}, measure: linear",
                "did you mean 'linear_top1'");
-  expect_refused("  - table: Accuracy", "  - tabel: Accuracy", "'table:', 'lines:'");
+  expect_refused("  - table: Accuracy", "  - tabel: Accuracy", "'table:', 'matrix:', 'lines:'");
   expect_refused("    rows: mode", "    line: mode", "key of an entry of 'show' with 'table'");
   const auto refuse_shown = [&](const std::string& entry, const std::string& words) {
     expect_refused("show:\n", "show:\n  - {" + entry + "}\n", words);

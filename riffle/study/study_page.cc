@@ -141,6 +141,7 @@ class Writer {
       page_.section(shown.title);
       switch (shown.kind) {
         case Shown::Kind::table:
+        case Shown::Kind::matrix:
           add_table(shown);
           break;
         case Shown::Kind::lines:
@@ -179,6 +180,11 @@ class Writer {
                  {"training in all", duration_text(total_seconds(outcome_))}});
     if (!study_.about.empty()) page_.paragraph(cat("At this scale: ", study_.about));
     if (!study_.paper.empty()) page_.paragraph(cat("In the paper: ", study_.paper));
+    const auto& first = outcome_.runs.front().first;
+    if (first) {
+      page_.paragraph(cat("All runs start from one network, which learned from ", first->stream,
+                          " for ", first->learner.train.max_updates, " updates."));
+    }
     page_.paragraph(
         "Values are means over runs with different seeds. After \u00b1 stands the standard "
         "deviation of the runs, where there are several.");
@@ -228,6 +234,8 @@ class Writer {
     page_.code(command_);
     page_.paragraph(cat("Machine: ", machine_text(), "."));
     page_.folded_code("The study", read_text(study_.file));
+    const auto& first = outcome_.runs.front().first;
+    if (first) page_.folded_code("The configuration of the first phase", config_yaml(*first));
     for (const auto& run : outcome_.runs) {
       if (run.seed != study_.seeds.front()) continue;
       page_.folded_code(cat("The configuration of ", run.slug), config_yaml(run.config));

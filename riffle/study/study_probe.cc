@@ -171,6 +171,12 @@ std::map<std::string, double> StudyProbe::shares(const std::deque<std::string>& 
   return all;
 }
 
+const std::vector<std::int64_t>& StudyProbe::turns_of(const Config& config) {
+  const auto [known, is_new] = turns_.try_emplace({config.stream, config.shapes});
+  if (is_new) known->second = open_stream(config.stream, config.shapes)->turns();
+  return known->second;
+}
+
 std::optional<RunResult> StudyProbe::measure_run(const RunFolder& folder, const StudyRun& run) {
   std::atomic<bool> stopped = false;
   const auto stop = [&](const char* why) {
@@ -189,6 +195,7 @@ std::optional<RunResult> StudyProbe::measure_run(const RunFolder& folder, const 
   result.probe = plan_.text();
   result.order = run.order;
   result.overlap = run.overlap;
+  if (!run.order.empty()) result.turns = turns_of(run.config);
   if (plan_.measures_untrained()) {
     ResultPoint start;
     start.accuracy = untrained_accuracies(run.config, result);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "riffle/eval/probe.h"
@@ -35,6 +36,8 @@ class StudyProbe {
   void read_sets(int size);
   std::map<std::string, Accuracy> accuracies(Objective& objective, RunResult& result) const;
   std::map<std::string, Accuracy> untrained_accuracies(const Config& config, RunResult& result);
+  // Returns Stream::turns() of a run's stream.
+  const std::vector<std::int64_t>& turns_of(const Config& config);
   // Returns, by group, the percentage of these labels.
   std::map<std::string, double> shares(const std::deque<std::string>& labels) const;
   ResultPoint measure_checkpoint(const RunFolder& folder, const StudyRun& run,
@@ -51,6 +54,8 @@ class StudyProbe {
   int size_ = 0;
   std::vector<Set> sets_;
   std::map<std::string, Group> groups_;
+  // By source and shapes.
+  std::map<std::pair<std::string, std::string>, std::vector<std::int64_t>> turns_;
   // By network and seed.
   std::map<std::string, std::map<std::string, Accuracy>> untrained_;
 };

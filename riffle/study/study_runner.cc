@@ -19,6 +19,7 @@
 #include "riffle/run/run_folder.h"
 #include "riffle/run/training.h"
 #include "riffle/study/study_check.h"
+#include "riffle/study/study_first.h"
 #include "riffle/study/study_probe.h"
 
 namespace riffle {
@@ -37,12 +38,15 @@ void require_writable(const fs::path& folder) {
   }
 }
 
-// A run folder says how many threads and samples it has, where a study may leave that open.
-bool same_settings(Config in_folder, const Config& wanted) {
-  if (wanted.learner.train.threads == 0) in_folder.learner.train.threads = 0;
-  const auto& capacity = wanted.learner.buffer.capacity;
+// A run folder says how many threads and samples it has and where its first weights are, where a
+// study may leave that open.
+bool same_settings(Config in_folder, const StudyRun& run) {
+  const auto& wanted = run.config.learner;
+  if (wanted.train.threads == 0) in_folder.learner.train.threads = 0;
+  if (run.first) in_folder.learner.model.init.clear();
+  const auto& capacity = wanted.buffer.capacity;
   if (parse_capacity(capacity).bytes > 0) in_folder.learner.buffer.capacity = capacity;
-  return config_yaml(in_folder) == config_yaml(wanted);
+  return config_yaml(in_folder) == config_yaml(run.config);
 }
 
 // Whether what is in the run's folder, if anything, was made with these settings.
@@ -51,13 +55,10 @@ bool has_settings_of(const Study& study, const StudyRun& run, const fs::path& ou
   const fs::path file = folder / RunFolder::kResult;
   if (fs::exists(file)) {
     const RunResult result = read_result(file);
-    // A result of an earlier version lacks newer keys: those have their defaults.
-    ConfigBuilder made_with;
-    made_with.read_yaml_text(result.config, file.string());
-    return config_yaml(made_with.build()) == config_yaml(run.config) &&
-           result.probe == study.probe.text();
+    return same_config(result.config, run.config, file) && result.probe == study.probe.text() &&
+           (run.first ? same_config(result.first, *run.first, file) : result.first.empty());
   }
-  return !RunFolder::is_run(folder) || same_settings(RunFolder::open(folder).config(), run.config);
+  return !RunFolder::is_run(folder) || same_settings(RunFolder::open(folder).config(), run);
 }
 
 // The run folder as `riffle train` would have left it: evaluations need no checkpoint any more.
@@ -120,11 +121,19 @@ std::optional<RunResult> make_run(const StudyRun& run, const fs::path& out, Stud
   const fs::path path = run_folder_of(out, run);
   Config config = run.config;
   if (config.learner.train.threads == 0) config.learner.train.threads = threads;
+  StudyRun started = run;
+  if (run.first) {
+    const auto weights = first_weights(*run.first, out, threads);
+    if (!weights) return std::nullopt;
+    config.learner.model.init = started.config.learner.model.init = weights->string();
+  }
   const bool begun = RunFolder::is_run(path);
   if ((begun ? resume(path) : train(config, path)).stopped) return std::nullopt;
   const auto folder = RunFolder::open(path);
-  const auto result = probe.measure_run(folder, run);
+  auto result = probe.measure_run(folder, started);
   if (!result) return std::nullopt;
+  result->config = config_yaml(run.config);
+  if (run.first) result->first = config_yaml(*run.first);
   write_result(path / RunFolder::kResult, *result);
   remove_old_checkpoints(folder);
   return result;
@@ -157,6 +166,9 @@ StudyOutcome run_study(const Study& study, const fs::path& out, const RunChoice&
     const StudyRun& run = outcome.runs[i];
     if (!has_settings_of(study, run, out)) refuse_other(run_folder_of(out, run));
     if (is_chosen(choice, run)) due.push_back(&run);
+  }
+  for (const StudyRun* run : due) {
+    if (run->first && !is_first_of(*run->first, out)) refuse_other(out);
   }
   require_ready(study.probe, due);
   if (!due.empty()) require_writable(out / "runs");

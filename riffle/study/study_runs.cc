@@ -78,9 +78,23 @@ Config configuration(const Study& study, const KeyValues& keys, std::int64_t see
   return config;
 }
 
+// One for all runs, so with one seed.
+std::shared_ptr<const Config> first_of(const Study& study) {
+  if (!study.first) return nullptr;
+  KeyValues keys;
+  for (const auto* part : {&study.set, &*study.first, &study.overrides}) add_keys(*part, keys);
+  try {
+    Config config = configuration(study, keys, /*seed=*/0);
+    config.checkpoint.keep = 1;
+    return std::make_shared<const Config>(std::move(config));
+  } catch (const Error& error) {
+    throw Error(cat(study.file.string(), ": first: ", error.what()));
+  }
+}
+
 // The run with these values of the axes; nothing when one of them does without another.
 std::optional<StudyRun> run_at(const Study& study, const std::vector<std::size_t>& at,
-                               std::int64_t seed) {
+                               std::int64_t seed, const std::shared_ptr<const Config>& first) {
   StudyRun run;
   run.seed = seed;
   run.order = study.probe.order;
@@ -103,6 +117,8 @@ std::optional<StudyRun> run_at(const Study& study, const std::vector<std::size_t
   try {
     run.config = configuration(study, keys, seed);
     run.overlap = group_overlap(run.config.shapes);
+    // Who gives weights needs none made.
+    if (run.config.learner.model.init.empty()) run.first = first;
   } catch (const Error& error) {
     throw Error(cat(study.file.string(), ": run ", run.slug, ": ", error.what()));
   }
@@ -119,12 +135,13 @@ std::vector<StudyRun> expand(const Study& study) {
     throw Error(cat(study.file.string(), ": its axes and seeds make ", most,
                     " runs; a study has at most ", kMostStudyRuns));
   }
+  const auto first = first_of(study);
   std::vector<StudyRun> runs;
   for (const std::int64_t seed : study.seeds) {
     std::vector<std::size_t> at(study.axes.size(), 0);
     std::size_t axis = 0;
     do {
-      if (auto run = run_at(study, at, seed)) runs.push_back(std::move(*run));
+      if (auto run = run_at(study, at, seed, first)) runs.push_back(std::move(*run));
       axis = at.size();
       while (axis > 0 && ++at[axis - 1] == study.axes[axis - 1].values.size()) at[--axis] = 0;
     } while (axis > 0);

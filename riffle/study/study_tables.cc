@@ -67,7 +67,74 @@ Row untrained_row(const StudyOutcome& outcome, const Shown& shown,
 
 }  // namespace
 
+namespace {
+
+// As the paper draws forgetting: the group that came i-th, after the turn of the j-th.
+struct MatrixCell {
+  std::vector<double> accuracy;
+  std::vector<double> change;
+};
+
+MatrixCell matrix_cell(const StudyOutcome& outcome, const Shown& shown, const Place& place,
+                       std::size_t group, std::size_t after) {
+  MatrixCell cell;
+  for (const auto run : runs_at(outcome, shown.where, place)) {
+    const RunResult& result = *outcome.results[run];
+    if (std::max(group, after) >= result.order.size() || result.points.empty()) continue;
+    const auto accuracy = [&](std::size_t turn) {
+      const std::string name = cat(shown.values.front(), '@', result.order[group]);
+      return point_value(result, end_point(result, turn), name, "");
+    };
+    const double now = accuracy(after), own = accuracy(group);
+    cell.accuracy.push_back(now);
+    if (after > group && own > 0) cell.change.push_back(100 * (now - own) / own);
+  }
+  return cell;
+}
+
+Table forgetting_matrix(const StudyOutcome& outcome, const Shown& shown) {
+  std::size_t groups = 0;
+  for (const auto& result : outcome.results) {
+    if (result) groups = std::max(groups, result->order.size());
+  }
+  Table table;
+  table.caption = shown.caption;
+  for (const auto& axis : shown.rows) table.columns.push_back({axis});
+  table.columns.push_back({"group that came"});
+  for (std::size_t after = 1; after <= groups; ++after) {
+    table.columns.push_back(
+        {cat(measure(shown.values.front()).label, " after turn ", after), "%", Best::none, true});
+  }
+  for (std::size_t after = 2; after <= groups; ++after) {
+    table.columns.push_back({cat("change after turn ", after), "%", Best::none, true});
+  }
+  for (const auto& place : places(outcome, shown.where, shown.rows)) {
+    for (std::size_t group = 0; group < groups; ++group) {
+      Row row;
+      row.reference = is_reference(outcome.study, place);
+      for (const auto& axis : shown.rows) {
+        row.cells.push_back(Cell::words(value_title(outcome.study, axis, place.at(axis))));
+      }
+      row.cells.push_back(Cell::words(std::to_string(group + 1)));
+      std::vector<Cell> changes;
+      for (std::size_t after = 0; after < groups; ++after) {
+        const MatrixCell cell = matrix_cell(outcome, shown, place, group, after);
+        const auto accuracy = mean_and_spread(cell.accuracy);
+        const auto change = mean_and_spread(cell.change);
+        row.cells.push_back(Cell::number(accuracy.mean, 1, accuracy.spread));
+        if (after > 0) changes.push_back(Cell::number(change.mean, 1, change.spread));
+      }
+      row.cells.insert(row.cells.end(), changes.begin(), changes.end());
+      table.rows.push_back(std::move(row));
+    }
+  }
+  return table;
+}
+
+}  // namespace
+
 Table study_table(const StudyOutcome& outcome, const Shown& shown) {
+  if (shown.kind == Shown::Kind::matrix) return forgetting_matrix(outcome, shown);
   const Study& study = outcome.study;
   const auto rows = places(outcome, shown.where, shown.rows);
   const auto columns = shown_columns(outcome, shown, rows);

@@ -169,12 +169,14 @@ void Learner::take_due() {
   while (fill()) {
   }
   if (!s.buffer.full()) return;
+  const bool drains = s.config.train.drain && !s.config.buffer.is_none();
   if (s.config.train.clock == ClockKind::lockstep) {
-    if (s.updates_due == 0) take_stream_batch();
+    // Without a batch the stream has ended, or was stopped.
+    if (s.updates_due == 0 && !take_stream_batch() && drains && !s.stopped) s.updates_due = 1;
     return;
   }
   auto arrived = s.intake.take_arrived();
-  s.updates_due = arrived.empty() && s.intake.ended() ? 0 : 1;
+  s.updates_due = arrived.empty() && s.intake.ended() && !drains ? 0 : 1;
   for (auto& batch : arrived) insert(std::move(batch));
 }
 

@@ -101,6 +101,23 @@ TEST(Learner, TheRunEndsWithTheStream) {
   EXPECT_EQ(reports.size(), 6u) << "32 fill the buffer, one batch of 8 follows, 5 are too few";
 }
 
+TEST(Learner, DrainContinuesOnWhatTheBufferHoldsUntilAllUpdatesAreMade) {
+  LearnerConfig config = tiny("minred");
+  config.train.drain = true;
+  const auto reports = run(config, "synthetic:?frames=6&size=16&samples=45");
+  ASSERT_EQ(reports.size(), 12u);
+  EXPECT_EQ(reports.back().samples_seen, 40);
+  config.train.max_updates = 0;
+  config.train.schedule = ScheduleKind::constant;
+  EXPECT_THROW(run(config, kStream), Error) << "it would never end";
+}
+
+TEST(Learner, DrainDoesNotRepeatBatchesWhereThereIsNoBuffer) {
+  LearnerConfig config = tiny("none");
+  config.train.drain = true;
+  EXPECT_EQ(run(config, "synthetic:?frames=6&size=16&samples=45").size(), 5u);
+}
+
 TEST(Learner, AStreamTooShortForTheBufferIsAnErrorThatSaysSo) {
   try {
     run(tiny("fifo"), "synthetic:?size=16&samples=20");
@@ -158,13 +175,13 @@ TEST(Learner, ALossThatIsNoLongerFiniteStopsTheRunNamingTheUpdate) {
   }
 }
 
-void expect_continues_restored(const LearnerConfig& config) {
-  const auto stream = open_stream(kStream);
+void expect_continues_restored(const LearnerConfig& config, const std::string& uri = kStream) {
+  const auto stream = open_stream(uri);
   Learner whole(config, *stream);
   for (const int until : {0, 1, 4, 9}) {
     while (whole.update() < until) whole.advance();
     const auto state = whole.save();
-    const auto again = open_stream(kStream);
+    const auto again = open_stream(uri);
     Learner restored(config, *again);
     restored.restore(state);
     const std::vector<Slot> live = whole.buffer().live();
@@ -182,6 +199,9 @@ void expect_continues_restored(const LearnerConfig& config) {
 
 TEST_P(LearnerPolicies, RestoredInAnotherLearnerContinuesTheSame) {
   expect_continues_restored(tiny(GetParam()));
+  LearnerConfig drained = tiny(GetParam());
+  drained.train.drain = true;
+  expect_continues_restored(drained, "synthetic:?frames=6&size=16&samples=45");
 }
 
 class LearnerMethods : public testing::TestWithParam<std::string> {};

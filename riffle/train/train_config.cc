@@ -17,6 +17,9 @@ void TrainConfig::describe(Fields& fields) {
              "rest is replayed");
   fields.add("train.max_updates", max_updates,
              "updates after which the run ends; the schedule's length; 0: no end");
+  fields.add("train.drain", drain,
+             "after the end of the stream, continue on what the buffer holds until max_updates; no "
+             "effect without a buffer");
   fields.add("train.clock", clock, {{"lockstep", ClockKind::lockstep}, {"live", ClockKind::live}},
              "K updates per stream batch, or never waiting for the stream");
   fields.add("train.lr", lr, "learning rate for a batch of 256; scaled by batch/256");
@@ -63,6 +66,8 @@ void TrainConfig::validate() const {
   require(max_updates > 0 || schedule == ScheduleKind::constant,
           "train.max_updates=0, a run without an end, needs train.schedule=constant: the others "
           "depend on the end");
+  require(max_updates > 0 || !drain,
+          "train.drain needs train.max_updates: what the buffer holds has no end");
   require(lr > 0, "train.lr must be above 0");
   require(momentum >= 0 && momentum < 1, "train.momentum must be in [0, 1)");
   require(weight_decay >= 0, "train.weight_decay must not be negative");

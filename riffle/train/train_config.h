@@ -32,6 +32,9 @@ struct TrainConfig {
   double fresh = 0.0;
   // The end of the schedule and of the run; 0: no end.
   std::int64_t max_updates = 10000;
+  // When the stream has ended, the run continues on what the buffer holds until max_updates. No
+  // effect without a buffer.
+  bool drain = false;
   ClockKind clock = ClockKind::lockstep;
   // For batch 256; scaled by batch / 256.
   double lr = 0.05;

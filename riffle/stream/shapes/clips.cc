@@ -7,6 +7,7 @@
 #include "riffle/base/text.h"
 #include "riffle/image/resize.h"
 #include "riffle/stream/shapes/camera_path.h"
+#include "riffle/stream/shapes/random_frames.h"
 #include "riffle/stream/shapes/shape_position.h"
 
 namespace riffle {
@@ -139,8 +140,11 @@ std::unique_ptr<Stream> shape_clips(Uri& options, const StreamFactory& below) {
   read.pace = options.get_integer("pace", 16, 1, 1 << 20);
   read.seed = static_cast<std::uint64_t>(
       options.get_integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
+  const bool random = options.get_choice("pick", {"first", "random"}) == "random";
   options.refuse_unknown();
-  return std::make_unique<ClipsStream>(below(), read);
+  auto source = below();
+  if (random) source = random_frames(std::move(source), read.length, read.seed);
+  return std::make_unique<ClipsStream>(std::move(source), read);
 }
 
 }  // namespace riffle

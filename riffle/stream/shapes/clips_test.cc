@@ -117,6 +117,39 @@ TEST(Clips, AVideoThatComesAgainIsAClipOfItsOwn) {
   }
 }
 
+TEST(Clips, OfAVideoFramesAtRandomPlacesMayBeTakenInOrderOfTime) {
+  const auto source = generated({.samples = 2000, .clip_length = 40});
+  const auto samples = take(*open_shapes(source, "clips:length=10,pick=random"));
+  ASSERT_EQ(samples.size(), 500u);
+  expect_numbered(samples);
+  std::vector<int> tenths(10);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const auto item = parse_integer(samples[i].key.substr(5), "item");
+    EXPECT_EQ(samples[i].clip, static_cast<std::int64_t>(i / 10));
+    ASSERT_EQ(item / 40, samples[i].clip);
+    if (i % 10 > 0) {
+      ASSERT_GT(item, parse_integer(samples[i - 1].key.substr(5), "item"));
+    }
+    ++tenths[static_cast<std::size_t>(item % 40 / 4)];
+  }
+  for (const int count : tenths) EXPECT_NEAR(count, 50, 25);
+  const auto short_ones = generated({.samples = 23, .clip_length = 10});
+  EXPECT_EQ(keys(take(*open_shapes(short_ones, "clips:length=64,pick=random"))),
+            keys(take(*short_ones())));
+  const auto stills = generated({.samples = 3});
+  EXPECT_EQ(keys(take(*open_shapes(stills, "clips:length=4,pick=random"))),
+            keys(take(*open_shapes(stills, "clips:length=4"))));
+}
+
+TEST(Clips, RandomFramesOfAVideoThatComesAgainAreOthers) {
+  const auto source = generated({.samples = 40, .clip_length = 40});
+  const auto samples = take(*open_shapes(source, "loop:times=2,clips:length=8,pick=random"));
+  ASSERT_EQ(samples.size(), 16u);
+  EXPECT_EQ(samples[8].clip, 1);
+  const auto all = keys(samples);
+  EXPECT_NE(std::vector(all.begin(), all.begin() + 8), std::vector(all.begin() + 8, all.end()));
+}
+
 TEST(Clips, StillsAndVideosMayCome) {
   const auto samples = take(*open_shapes(
       generated({.samples = 30}), "mix:synthetic:?size=8&frames=3&samples=30,clips:length=2"));

@@ -15,6 +15,7 @@
 #include "riffle/base/text.h"
 #include "riffle/stream/label_groups.h"
 #include "riffle/stream/shapes/census.h"
+#include "riffle/stream/shapes/loop.h"
 #include "riffle/stream/shapes/selection.h"
 #include "riffle/stream/shapes/shape_position.h"
 #include "riffle/stream/wordnet.h"
@@ -27,6 +28,7 @@ struct LifelongOptions {
   std::vector<int> permutation;  // group of each turn, from 0
   double overlap = 0;
   std::int64_t holdout = 0;
+  std::int64_t times = 1;
   std::uint64_t seed = 0;
   std::string wordnet;
   std::string list;
@@ -66,6 +68,7 @@ LifelongOptions lifelong_options(Uri& options) {
   }
   read.overlap = options.get_number("overlap", kLifelongOverlap, 0, 0.5);
   read.holdout = options.get_integer("holdout", 0, 0, std::int64_t{1} << 40);
+  read.times = options.get_integer("times", 1, 1, 1'000'000);
   read.seed = static_cast<std::uint64_t>(
       options.get_integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
   read.list = options.get("list", "");
@@ -136,13 +139,13 @@ class LifelongStream : public Stream {
       samples[static_cast<std::size_t>(*plan_->groups.group(label))] += count;
     }
     for (const int group : plan_->options.permutation) {
-      turn_samples_.push_back(samples[static_cast<std::size_t>(group)]);
+      turn_samples_.push_back(plan_->options.times * samples[static_cast<std::size_t>(group)]);
     }
     enter(0);
   }
 
   std::optional<Sample> next() override {
-    while (stage_ + 1 < 2 * turns()) {
+    while (stage_ + 1 < 2 * turn_count()) {
       if (done_ == stage_samples_) {
         leave_stage();
         continue;
@@ -171,11 +174,12 @@ class LifelongStream : public Stream {
   void seek(const std::string& position) override {
     const auto read = read_position("lifelong", position, 3, 2);
     const auto stage = static_cast<std::size_t>(read.numbers[1]);
-    if (stage >= 2 * turns()) {
-      throw Error(cat("'", position, "' is not a position of a stream of ", turns(), " groups"));
+    if (stage >= 2 * turn_count()) {
+      throw Error(
+          cat("'", position, "' is not a position of a stream of ", turn_count(), " groups"));
     }
     const auto reopen = [&](const std::string& place, std::size_t turn) {
-      if (place.empty() || turn >= turns()) return std::unique_ptr<Stream>();
+      if (place.empty() || turn >= turn_count()) return std::unique_ptr<Stream>();
       auto cursor = open_turn(turn);
       cursor->seek(place);
       return cursor;
@@ -198,11 +202,20 @@ class LifelongStream : public Stream {
 
   std::map<std::string, std::int64_t> skipped() const override { return plan_->census.skipped(); }
 
+  // In the middle of the borders, by the number of samples.
+  std::vector<std::int64_t> turns() const override {
+    std::vector<std::int64_t> ends(turn_samples_.size());
+    std::partial_sum(turn_samples_.begin(), turn_samples_.end(), ends.begin());
+    return ends;
+  }
+
  private:
-  std::size_t turns() const { return turn_samples_.size(); }
+  std::size_t turn_count() const { return turn_samples_.size(); }
 
   std::unique_ptr<Stream> open_turn(std::size_t turn) const {
-    return plan_->open({plan_->options.permutation[turn]}, false);
+    auto pass = plan_->open({plan_->options.permutation[turn]}, false);
+    if (plan_->options.times == 1) return pass;
+    return looped(std::move(pass), plan_->options.times);
   }
 
   // Returns how many samples of a turn come in a border beside it.
@@ -216,7 +229,7 @@ class LifelongStream : public Stream {
     done_ = 0;
     pattern_.clear();
     const std::size_t turn = stage / 2;
-    const bool first = turn == 0, last = turn + 1 == turns();
+    const bool first = turn == 0, last = turn + 1 == turn_count();
     if (stage % 2 == 0) {
       stage_samples_ = turn_samples_[turn] - (first ? 0 : share(turn)) - (last ? 0 : share(turn));
     } else if (!last) {

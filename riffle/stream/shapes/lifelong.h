@@ -9,6 +9,7 @@
 //                 the old group becomes rarer, the new one more frequent, linearly
 //   holdout       number of pictures of each label that never come: the same ones whatever the
 //                 order of the stream below, chosen by their names
+//   times         passes over each group within its turn: every picture comes this often
 //   seed          of the mixing
 //   wordnet       the file of WordNet nouns. Labels must be WordNet ids (n01443537); their order is
 //                 that of a depth-first walk
@@ -20,9 +21,9 @@
 //
 // Requires a stream below that ends and can be opened several times: it is read once when the shape
 // is opened, to count the samples of each label, and once more for every group.
-// Every sample that is not held out comes once; within a group in the order of the stream below, so
-// that order should be mixed (folder:PATH?order=shuffle). Samples without a label are skipped and
-// counted.
+// Every sample that is not held out comes once (or `times`); within a group in the order of the
+// stream below, so that order should be mixed (folder:PATH?order=shuffle). Samples without a label
+// are skipped and counted.
 #pragma once
 
 #include "riffle/stream/shapes/shape.h"

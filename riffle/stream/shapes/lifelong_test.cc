@@ -37,6 +37,22 @@ class Lifelong : public TempFolder {
   StreamFactory source_ = generated({.samples = 3000, .labels = 8, .broken_every = 9});
 };
 
+class OneAfterTheOther : public Stream {
+ public:
+  OneAfterTheOther(std::unique_ptr<Stream> first, std::unique_ptr<Stream> second)
+      : first_(std::move(first)), second_(std::move(second)) {}
+
+  std::optional<Sample> next() override {
+    auto sample = first_->next();
+    return sample ? std::move(sample) : second_->next();
+  }
+  std::string position() const override { return first_->position(); }
+  void seek(const std::string&) override {}
+
+ private:
+  const std::unique_ptr<Stream> first_, second_;
+};
+
 std::int64_t number(const Sample& sample) { return parse_integer(sample.key.substr(5), "item"); }
 
 TEST_F(Lifelong, EverySampleComesOnceGroupAfterGroup) {
@@ -53,6 +69,48 @@ TEST_F(Lifelong, EverySampleComesOnceGroupAfterGroup) {
   }
   EXPECT_FALSE(stream->next());
   EXPECT_EQ(stream->skipped().at("broken"), 333);
+}
+
+TEST_F(Lifelong, AGroupMayComeSeveralTimesWithinItsTurn) {
+  const auto once = take(*open("overlap=0"));
+  const auto thrice = take(*open("overlap=0,times=3"));
+  ASSERT_EQ(thrice.size(), 3 * once.size());
+  std::vector<Sample> expected;
+  for (int g = 1; g <= 4; ++g) {
+    for (int pass = 0; pass < 3; ++pass) {
+      for (const auto& sample : once) {
+        if (group(sample) == g) expected.push_back(sample);
+      }
+    }
+  }
+  EXPECT_EQ(keys(thrice), keys(expected));
+}
+
+TEST_F(Lifelong, KnowsWhereTurnsEndHoweverLargeGroupsAre) {
+  // Label a is three times as frequent as it would be, so the last group is larger.
+  source_ = [] {
+    auto all = generated({.samples = 3000, .labels = 8});
+    auto more = generated({.samples = 3000, .labels = 1});
+    return std::make_unique<OneAfterTheOther>(all(), more());
+  };
+  std::vector<std::int64_t> count(5);
+  for (const auto& sample : take(*open("overlap=0")))
+    ++count[static_cast<std::size_t>(group(sample))];
+  EXPECT_GT(count[4], 4 * count[1]);
+  const auto ends = open("permutation=2,4,1,3,times=2")->turns();
+  EXPECT_THAT(ends, testing::ElementsAre(2 * count[2], 2 * (count[2] + count[4]),
+                                         2 * (count[2] + count[4] + count[1]), 2 * 6000));
+  const auto fourth =
+      open_shapes(source_, cat("lifelong:list=", list_.string(), ",overlap=0,subsample:every=4"));
+  const auto fewer = fourth->turns();
+  std::vector<std::int64_t> seen;
+  const auto samples = take(*fourth);
+  for (std::size_t i = 1; i < samples.size(); ++i) {
+    if (group(samples[i]) != group(samples[i - 1])) seen.push_back(static_cast<std::int64_t>(i));
+  }
+  seen.push_back(static_cast<std::int64_t>(samples.size()));
+  EXPECT_EQ(fewer, seen);
+  EXPECT_TRUE(source_()->turns().empty());
 }
 
 TEST_F(Lifelong, GroupsComeInTheOrderOfThePermutation) {

@@ -41,10 +41,14 @@ class LoopStream : public Shape {
 
 }  // namespace
 
+std::unique_ptr<Stream> looped(std::unique_ptr<Stream> below, std::int64_t times) {
+  return std::make_unique<LoopStream>(std::move(below), times);
+}
+
 std::unique_ptr<Stream> shape_loop(Uri& options, const StreamFactory& below) {
   const auto times = options.get_integer("times", 0, 0, std::int64_t{1} << 40);
   options.refuse_unknown();
-  return std::make_unique<LoopStream>(below(), times);
+  return looped(below(), times);
 }
 
 }  // namespace riffle

@@ -7,6 +7,8 @@
 
 namespace riffle {
 
+std::unique_ptr<Stream> looped(std::unique_ptr<Stream> below, std::int64_t times);
+
 std::unique_ptr<Stream> shape_loop(Uri& options, const StreamFactory& below);
 
 }  // namespace riffle

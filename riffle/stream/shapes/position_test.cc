@@ -15,8 +15,11 @@ namespace {
 const std::vector<std::string> kShapes = {
     "",
     "clips:length=7",
+    "clips:length=4,pick=random",
+    "loop:times=5,clips:length=4,pick=random",
     "limit:samples=61",
     "subsample:every=3",
+    "subsample:every=3,pick=random",
     "loop:times=3",
     "loop",
     "shuffle:window=30",
@@ -31,6 +34,7 @@ const std::vector<std::string> kShapes = {
     "reupload:share=0.4",
     "zipf:classes=4",
     "lifelong:groups=3,list=LIST,holdout=2",
+    "lifelong:groups=3,list=LIST,times=3",
     "lifelong:groups=3,list=LIST,only=2",
     "lifelong:groups=3,list=LIST,holdout=3,part=heldout",
     // Nested.

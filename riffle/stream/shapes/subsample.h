@@ -1,4 +1,5 @@
-// subsample:every=N gives the first of every N samples and drops the others.
+// subsample:every=N,pick=first,seed=0 gives one of every N samples, the first or (pick=random) any,
+// and drops the others. A last few that are less than N give one if it is among them.
 //
 // Samples that are dropped are still read and decoded.
 #pragma once
