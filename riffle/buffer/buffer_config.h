@@ -37,7 +37,7 @@ struct BufferConfig {
   double merge_exponent = 1;   // of the weights in the cost of a pair: 0, 0.25, 0.5, 0.75 or 1
   std::int64_t half_life = 0;  // of weights, in samples; 0: they do not fade
   StayRule stays = StayRule::drawn;
-  double weight_limit = 0;  // that weights grow to; 0: none. Why: docs/results/hostile.md
+  double weight_limit = 8;  // that weights grow to; 0: none. Why: docs/results/hostile.md
 
   bool is_none() const { return policy == "none"; }  // each stream batch is used once
 

@@ -56,7 +56,7 @@ TEST(Merge, LoneSamplesGoBeforeWhatStandsForMany) {
       policy.inserted(Slots{2, 3}, angles({0, 14}));
       EXPECT_THAT(policy.evict(2), ElementsAre(2, 3));
     }
-    EXPECT_EQ(policy.weights()[0], 10);
+    EXPECT_EQ(policy.weights()[0], 8) << "the default limit";
     // Samples 40 degrees apart from one another, as junk is.
     policy.inserted(Slots{4, 5, 6, 7, 8}, angles({90, 130, 170, 210, 250}));
     const Slot first = policy.evict(1).front();
