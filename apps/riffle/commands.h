@@ -15,6 +15,7 @@ void add_probe_command(CLI::App& app);
 void add_stream_command(CLI::App& app);
 void add_buffer_command(CLI::App& app);
 void add_embed_command(CLI::App& app);
+void add_curate_command(CLI::App& app);
 void add_export_command(CLI::App& app);
 void add_report_command(CLI::App& app);
 void add_study_command(CLI::App& app);

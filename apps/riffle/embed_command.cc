@@ -33,9 +33,7 @@ void run_embed(const EmbedOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const std::int64_t samples =
       embed(*source.objective, *stream, options.samples, size, options.batch,
-            [&](std::span<const Sample> batch, const at::Tensor& features) {
-              file.append(batch, features);
-            });
+            [&](const EmbeddedBatch& read) { file.append(read.samples, read.features); });
   if (samples == 0) throw Error(cat(options.input, " has no samples"));
   file.commit();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

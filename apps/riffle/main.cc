@@ -91,6 +91,7 @@ int run(int argc, char** argv) {
   add_stream_command(app);
   add_buffer_command(app);
   add_embed_command(app);
+  add_curate_command(app);
   add_export_command(app);
   add_report_command(app);
   add_study_command(app);

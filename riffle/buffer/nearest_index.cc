@@ -8,6 +8,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/buffer/merge_cost.h"
 #include "riffle/buffer/nearest_index_cpu.h"
 #include "riffle/buffer/nearest_index_limits.h"
 #include "riffle/tensors/named_tensors.h"
@@ -208,6 +209,21 @@ void NearestIndex::weigh(std::span<const std::int64_t> slots, std::span<const do
     if (!(weights[i] >= kLeastWeight)) throw std::logic_error(cat("a weight of ", weights[i]));
     weights_[slots[i]] = weights[i];
   }
+}
+
+void NearestIndex::reinforce(std::span<const std::int64_t> slots, std::span<const double> weights) {
+  check_slots(slots);
+  if (!config_.merge) throw std::logic_error("an index without weights has none to add to");
+  if (slots.size() != weights.size()) throw std::logic_error("as many weights as slots");
+  for (const std::int64_t slot : slots) {
+    if (changed_[slot] == 0) throw std::logic_error(cat("slot ", slot, " has no row"));
+  }
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    double& weight = weights_[slots[i]];
+    weight = merged_weight(weight, weights[i], config_.merge->weight_limit);
+  }
+  // Costs only rise, so what rows remember of their pairs holds.
+  raised(slots);
 }
 
 void NearestIndex::halve_weights() {

@@ -124,6 +124,9 @@ class NearestIndex {
   // Sets the weights, all positive, that slots without a row will have when they get one.
   // Requires that none of the slots has a row.
   void weigh(std::span<const std::int64_t> slots, std::span<const double> weights);
+  // Adds to the weights of rows, as if others of these weights had been merged into them. Requires
+  // an index with weights and a row in each slot.
+  void reinforce(std::span<const std::int64_t> slots, std::span<const double> weights);
   // By slot; 1 unless weigh() set another.
   std::span<const double> weights() const { return weights_; }
   // Halves all weights, though none falls below kLeastWeight. Costs as much as if all rows
@@ -203,6 +206,8 @@ class NearestIndex {
   // Refused, having taken nothing, after a refusal. Brings weights_ up to date; changed_
   // it leaves alone or sets to 0 for those taken.
   virtual std::vector<Removal> take(std::span<const std::int64_t> changed, std::int64_t n) = 0;
+  // The weights of these rows rose in weights_.
+  virtual void raised(std::span<const std::int64_t> slots) = 0;
   // All weights in weights_ were replaced, and all rows wait for their scan again.
   virtual void reweigh() = 0;
   // A slot refused by a write that was only queued, or -1. Waits for the device.

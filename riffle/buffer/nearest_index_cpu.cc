@@ -124,6 +124,10 @@ void NearestIndexCpu::set_inverse_weight(std::int64_t slot) {
   if (config_.merge) inverse_weights_[slot] = static_cast<float>(1.0 / weights_[slot]);
 }
 
+void NearestIndexCpu::raised(std::span<const std::int64_t> slots) {
+  for (const std::int64_t slot : slots) set_inverse_weight(slot);
+}
+
 void NearestIndexCpu::reweigh() {
   heap_.clear();
   for (std::int64_t slot = 0; slot < config_.slots; ++slot) {

@@ -77,6 +77,7 @@ class NearestIndexCpu : public NearestIndex {
              const at::Tensor& features, double momentum, std::uint64_t first) override;
   void forget(std::span<const std::int64_t> slots) override;
   std::vector<Removal> take(std::span<const std::int64_t> changed, std::int64_t n) override;
+  void raised(std::span<const std::int64_t> slots) override;
   void reweigh() override;
   void replace(const at::Tensor& rows) override;
   void product(at::Tensor& out, const at::Tensor& a, const at::Tensor& b) const override;

@@ -70,6 +70,12 @@ class History {
             index_->halve_weights();
             naive_->halve_weights();
           }
+          if (config_.merge && naive_->size() > 0) {
+            const auto present = naive_->slots();
+            const std::int64_t slot = present[random_.below(present.size())];
+            index_->reinforce(std::vector{slot}, std::vector{3.0});
+            naive_->reinforce(slot, 3.0);
+          }
           break;
       }
       ASSERT_EQ(index_->size(), naive_->size());

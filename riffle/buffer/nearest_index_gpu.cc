@@ -308,6 +308,17 @@ class NearestIndexGpu : public NearestIndex {
     copy(device_ages_, ages_);
   }
 
+  void raised(std::span<const std::int64_t> slots) override {
+    const c10::cuda::CUDAGuard guard(config_.device);
+    const auto count = static_cast<std::int64_t>(slots.size());
+    std::vector<double> risen;
+    for (const std::int64_t slot : slots) risen.push_back(weights_[slot]);
+    const at::Tensor where = upload(slots.data(), count, at::kLong);
+    const at::Tensor weights = upload(risen.data(), count, at::kDouble);
+    device_weights_.index_copy_(0, where, weights);
+    inverse_weights_.index_copy_(0, where, weights.reciprocal().to(at::kFloat));
+  }
+
   void reweigh() override {
     const c10::cuda::CUDAGuard guard(config_.device);
     device_weights_.copy_(upload(weights_.data(), config_.slots, at::kDouble));

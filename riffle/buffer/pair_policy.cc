@@ -8,17 +8,9 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/tensors/unit_length.h"
 
 namespace riffle {
-namespace {
-
-// A batch of nothing but black pictures, all the same to the network, has features of zeros, which
-// point nowhere. Such samples are the most redundant there are, so they share one direction.
-at::Tensor with_direction(const at::Tensor& features) {
-  return features + features.eq(0).all(/*dim=*/1, /*keepdim=*/true);
-}
-
-}  // namespace
 
 PairPolicy::PairPolicy(const BufferConfig& config, const NearestIndexConfig& index,
                        std::string reason)

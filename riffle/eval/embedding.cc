@@ -52,6 +52,7 @@ std::string progress_line(const char* verb, std::int64_t done, std::int64_t tota
 struct PictureBatch {
   at::Tensor pictures;  // [batch, size, size, 3]; the first rows are those of the samples
   std::vector<Sample> samples;
+  std::string position;
 };
 
 PictureBatch read_batch(Stream& stream, std::int64_t count, int size) {
@@ -62,10 +63,13 @@ PictureBatch read_batch(Stream& stream, std::int64_t count, int size) {
   while (std::ssize(batch.samples) < count) {
     auto sample = stream.next();
     if (!sample) break;
+    const auto file = sample->picture.file;
     const Picture picture = fit_square(std::exchange(sample->picture, {}), size);
+    sample->picture.file = file;
     std::memcpy(to + batch.samples.size() * each, picture.rgb.data(), each);
     batch.samples.push_back(std::move(*sample));
   }
+  batch.position = stream.position();
   return batch;
 }
 
@@ -171,7 +175,8 @@ std::int64_t embed(Objective& objective, Stream& stream, std::int64_t max_sample
       if (rows == 0) break;
       const bool more = rows == read.pictures.size(0) && (max_samples == 0 || begun < max_samples);
       if (more) reading = read_next();
-      use(read.samples, encode_pictures(objective, read.pictures.narrow(0, 0, rows)));
+      use({read.samples, encode_pictures(objective, read.pictures.narrow(0, 0, rows)),
+           read.position});
       done += rows;
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
       show_progress(cat(progress_line("embedded", done, max_samples), ", ",
@@ -191,12 +196,12 @@ LabelledFeatures embed(Objective& objective, Stream& stream, std::int64_t max_sa
   std::vector<at::Tensor> parts;
   LabelledFeatures embedded;
   embed(objective, stream, max_samples, size, batch,
-        [&](std::span<const Sample> samples, const at::Tensor& features) {
-          for (const Sample& sample : samples) {
+        [&](const EmbeddedBatch& read) {
+          for (const Sample& sample : read.samples) {
             require_label(sample);
             embedded.labels.push_back(sample.label);
           }
-          parts.push_back(features);
+          parts.push_back(read.features);
         });
   refuse_empty(embedded.labels.size());
   embedded.features = torch::cat(parts);

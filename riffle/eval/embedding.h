@@ -40,9 +40,14 @@ LabelledPictures collect(Stream& stream, std::int64_t max_samples, int size);
 LabelledFeatures embed(Objective& objective, const LabelledPictures& pictures,
                        std::int64_t batch = 0);
 
-// Takes the samples of one batch, without their pictures; row i of the features is sample i's.
-using UseEmbedded =
-    std::function<void(std::span<const Sample> samples, const at::Tensor& features)>;
+struct EmbeddedBatch {
+  // Their pictures have no pixels any more, but the file if there was one.
+  std::span<const Sample> samples;
+  at::Tensor features;  // row i is sample i's
+  // Where the stream was after the last of them.
+  std::string position;
+};
+using UseEmbedded = std::function<void(const EmbeddedBatch& batch)>;
 
 // Passes the features of the next `max_samples` of the stream (0: all that are left) to `use`,
 // batch after batch, at the speed of the encoder: the next batch is read while one is encoded.

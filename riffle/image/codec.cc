@@ -34,10 +34,8 @@ std::string what_else(std::span<const std::byte> bytes) {
   return "neither a JPEG nor a PNG";
 }
 
-}  // namespace
-
-std::optional<Picture> decode(std::span<const std::byte> bytes, const DecodeOptions& options,
-                              DecodeFailure& failure) {
+std::optional<Picture> decode_known(std::span<const std::byte> bytes, const DecodeOptions& options,
+                                    DecodeFailure& failure) {
   if (bytes.empty()) {
     failure = {"empty", "no bytes"};
     return std::nullopt;
@@ -51,6 +49,17 @@ std::optional<Picture> decode(std::span<const std::byte> bytes, const DecodeOpti
   }
   failure = {"not a picture", what_else(bytes)};
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Picture> decode(std::span<const std::byte> bytes, const DecodeOptions& options,
+                              DecodeFailure& failure) {
+  auto picture = decode_known(bytes, options, failure);
+  if (picture && options.keep_file) {
+    picture->file = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
+  }
+  return picture;
 }
 
 }  // namespace riffle

@@ -22,6 +22,8 @@ struct DecodeOptions {
   int short_side = 0;
   // A picture that claims more pixels is refused before memory is allocated for it.
   std::int64_t max_pixels = 100'000'000;
+  // The picture keeps a copy of the bytes it was decoded from.
+  bool keep_file = false;
 };
 
 // Why a picture could not be decoded: `reason` is one of a few short words fit for counting

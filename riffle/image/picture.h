@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace riffle {
@@ -11,6 +12,9 @@ struct Picture {
   int width = 0;
   int height = 0;
   std::vector<std::uint8_t> rgb;  // height x width x 3
+  // The bytes that it was decoded from, if somebody wants them (DecodeOptions::keep_file). What is
+  // made from a picture has none.
+  std::shared_ptr<const std::vector<std::byte>> file;
 
   Picture() = default;
   Picture(int w, int h)
@@ -18,7 +22,10 @@ struct Picture {
 
   std::uint8_t* at(int x, int y) { return rgb.data() + offset(x, y); }
   const std::uint8_t* at(int x, int y) const { return rgb.data() + offset(x, y); }
-  bool operator==(const Picture&) const = default;
+  // Compares what is seen.
+  bool operator==(const Picture& other) const {
+    return width == other.width && height == other.height && rgb == other.rgb;
+  }
 
  private:
   std::size_t offset(int x, int y) const {

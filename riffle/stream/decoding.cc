@@ -18,6 +18,7 @@ Decoding read_decoding(Uri& uri) {
   const int cores =
       std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
   decoding.threads = static_cast<int>(uri.get_integer("threads", cores, 0, kMaxThreads));
+  decoding.options.keep_file = uri.get_bool("original", false);
   return decoding;
 }
 
@@ -28,7 +29,9 @@ Decoded decode(std::span<const std::byte> bytes, const DecodeOptions& options) {
 }
 
 std::uint64_t weight(const Decoded& decoded) {
-  return kLeastBytes + (decoded.picture ? decoded.picture->rgb.size() : 0);
+  if (!decoded.picture) return kLeastBytes;
+  const auto& file = decoded.picture->file;
+  return kLeastBytes + decoded.picture->rgb.size() + (file ? file->size() : 0);
 }
 
 }  // namespace riffle

@@ -1,5 +1,5 @@
-// What the sources of picture files share: the options `size` and `threads`, and pictures decoded
-// ahead of the reader within bounded memory.
+// What the sources of picture files share: the options `size`, `threads` and `original`, and
+// pictures decoded ahead of the reader within bounded memory.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ struct Decoding {
   int threads = 0;  // 0: decodes in the reader's thread
 };
 
-// Reads `size`, the short side that pictures will be resized to, and `threads`, by default one per
-// core.
+// Reads `size`, the short side that pictures will be resized to, `threads`, by default one per
+// core, and `original`, whether pictures keep the files they were decoded from.
 Decoding read_decoding(Uri& uri);
 
 // A picture, or why there is none.

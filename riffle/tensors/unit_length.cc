@@ -9,4 +9,8 @@ at::Tensor unit_length(const at::Tensor& rows) {
   return rows / rows.norm(2, /*dim=*/1, /*keepdim=*/true).clamp_min(kShortest);
 }
 
+at::Tensor with_direction(const at::Tensor& rows) {
+  return rows + rows.eq(0).all(/*dim=*/1, /*keepdim=*/true);
+}
+
 }  // namespace riffle

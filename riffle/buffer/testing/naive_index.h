@@ -25,6 +25,10 @@ class NaiveIndex {
     rows_[slot] = {++changes_, age, stored, dot(stored, stored), weight};
   }
   double weight(std::int64_t slot) const { return rows_.at(slot).weight; }
+  void reinforce(std::int64_t slot, double added) {
+    double& weight = rows_.at(slot).weight;
+    weight = std::max(weight, std::min(weight + added, merge_->weight_limit));
+  }
   void halve_weights() {
     for (auto& [slot, row] : rows_) row.weight /= 2;
   }

@@ -1,0 +1,122 @@
+#include <iostream>
+#include <map>
+
+#include "apps/riffle/commands.h"
+#include "apps/riffle/encoder_flags.h"
+#include "apps/riffle/print_json.h"
+#include <nlohmann/json.hpp>
+
+#include "riffle/base/text.h"
+#include "riffle/curate/curate.h"
+
+namespace riffle {
+namespace {
+
+struct CurateOptions : EncoderFlags {
+  CurateConfig config;
+  std::string out;
+  bool list = false;
+  bool json = false;
+};
+
+void print(const CurateOptions& options, const CurateResult& result) {
+  const double per_s = static_cast<double>(result.samples_now) / result.seconds;
+  if (options.json) {
+    print_json_line(nlohmann::ordered_json{{"out", options.out},
+                                           {"finished", result.finished},
+                                           {"samples", result.samples},
+                                           {"kept", result.kept},
+                                           {"alone", result.alone},
+                                           {"images_per_s", per_s},
+                                           {"skipped", result.skipped}});
+    return;
+  }
+  if (!result.finished) {
+    std::cout << "stopped after " << result.samples << " pictures; the same command continues\n";
+    return;
+  }
+  std::cout << options.out << ": " << result.kept << " of " << result.samples << " pictures, "
+            << fixed(per_s, 0) << " pictures/s; see " << options.out << "/selection.html\n";
+  if (options.config.alone == Alone::keep) return;
+  std::cout << result.alone << " stood alone"
+            << (options.config.alone == Alone::drop ? " and were dropped\n" : "\n");
+}
+
+void run_curate(const CurateOptions& options) {
+  const ModelSource source = options.open();
+  source.objective->to(options.device_for(source));
+  CurateConfig config = options.config;
+  config.out = options.out;
+  config.encoder = source.file;
+  config.size = source.picture_size(options.size);
+  config.pictures = !options.list;
+  print(options, curate(config, *source.objective));
+}
+
+void add_choice_flags(CLI::App& command, CurateConfig& config) {
+  constexpr std::int64_t kMost = 1'000'000'000'000;
+  command.add_option("--keep", config.keep, "How many pictures to keep, at most")
+      ->required()
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}))
+      ->option_text("N");
+  command
+      .add_option("--near", config.near,
+                  "A picture at most this far from a kept one (cosine distance) is its repeat")
+      ->check(CLI::Range(0.0, 2.0))
+      ->option_text("D");
+  command
+      .add_option("--junk", config.alone,
+                  "Pictures like no other, broken frames or something rare: keep, drop or report")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Alone>{
+          {"keep", Alone::keep}, {"drop", Alone::drop}, {"report", Alone::report}}))
+      ->option_text("WHAT [keep]");
+  command.add_option("--samples", config.samples, "Read at most N pictures; 0: all")
+      ->check(CLI::Range(std::int64_t{0}, kMost))
+      ->option_text("N [0]");
+  command.add_option("--batch", config.batch, "Pictures encoded at once")
+      ->check(CLI::Range(1, 65536))
+      ->option_text("N [256]");
+}
+
+}  // namespace
+
+void add_curate_command(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("curate", "Select the pictures of a stream that are worth keeping");
+  const auto options = std::make_shared<CurateOptions>();
+  CurateConfig& config = options->config;
+  command->add_option("STREAM", config.stream, "The stream; labels are not needed")->required();
+  command
+      ->add_option("--shape", config.shapes,
+                   "A shape around the stream; repeatable, innermost first")
+      ->join(',')
+      ->option_text("NAME:key=value,...");
+  command
+      ->add_option("--encoder", options->run,
+                   "What pictures are compared by: a run folder, or a safetensors file")
+      ->required()
+      ->option_text("RUN");
+  command->add_option("--out", options->out, "A new folder, or one of an interrupted selection")
+      ->required()
+      ->option_text("DIR");
+  add_choice_flags(*command, config);
+  command->add_flag("--list", options->list, "Write no pictures, only selection.csv");
+  command->add_flag("--assignments", config.assignments,
+                    "Also write which kept picture each other one repeats");
+  options->add_use_to(*command);
+  command->add_flag("--json", options->json, "Print the result as one JSON object");
+  command->footer(
+      "One pass, in memory for N pictures' features. Stopped by Ctrl-C or a kill, the same "
+      "command\n"
+      "continues and ends with the same selection. See docs/curate.md.\n\n"
+      "Examples\n"
+      "  The ten thousand frames of an archive worth a look:\n"
+      "    riffle curate 'video:archive/*.mp4?fps=2' --keep 10000 --encoder runs/camera \\\n"
+      "                  --out selection\n"
+      "  A crawl without near-duplicates, and who repeats whom:\n"
+      "    riffle curate 'shards:crawl-*.tar' --keep 100000 --near 0.05 --assignments \\\n"
+      "                  --encoder runs/crawl --out clean");
+  command->callback([options] { run_curate(*options); });
+}
+
+}  // namespace riffle

@@ -1,0 +1,247 @@
+#include "riffle/curate/curate.h"
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/file.h"
+#include "riffle/base/file_lock.h"
+#include "riffle/base/log.h"
+#include "riffle/base/text.h"
+#include "riffle/curate/originals.h"
+#include "riffle/curate/selection.h"
+#include "riffle/eval/embedding.h"
+#include "riffle/run/stop_signals.h"
+#include "riffle/stream/uri.h"
+#include "riffle/tensors/safetensors.h"
+
+namespace riffle {
+namespace {
+
+namespace fs = std::filesystem;
+
+// All that decides which pictures are kept, in one line.
+std::string settings_text(const CurateConfig& config) {
+  return cat("stream ", config.stream, ", shapes '", config.shapes, "', keep ", config.keep,
+             ", near ", config.near, ", encoder ", config.encoder, ", size ", config.size,
+             ", batch ", config.batch, config.pictures ? "" : ", no pictures",
+             config.assignments ? ", assignments" : "");
+}
+
+class CuratingPass {
+ public:
+  CuratingPass(const CurateConfig& config, Objective& encoder)
+      : config_(config),
+        encoder_(encoder),
+        selector_(
+            {config.keep, config.near, encoder.encoder_dim(), config.batch, device_of(encoder)}),
+        lock_(lock()),
+        stream_(open_with_originals(config.stream, config.shapes)),
+        signals_([this](const char*) { stop(); }, 0) {
+    if (fs::exists(state_path())) {
+      restore();
+    } else {
+      log_info(cat("selecting ", config_.keep, " pictures into ", config_.out.string()));
+    }
+    remove_strangers();
+    if (config_.assignments) log_.emplace(log_path());
+  }
+
+  CurateResult run() {
+    const auto start = std::chrono::steady_clock::now();
+    saved_at_ = start;
+    const std::int64_t before = samples_;
+    if (config_.samples == 0 || before < config_.samples) {
+      const std::int64_t left = config_.samples > 0 ? config_.samples - before : 0;
+      embed(encoder_, *stream_, left, config_.size, config_.batch,
+            [this](const EmbeddedBatch& read) { take(read); });
+    }
+    if (samples_ == 0 && !stopped_) throw Error(cat(config_.stream, " has no samples"));
+    CurateResult result;
+    if (stopped_) {
+      save();
+    } else {
+      finish(result);
+    }
+    result.finished = !stopped_;
+    result.samples = samples_;
+    result.samples_now = samples_ - before;
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    result.seconds = seconds.count();
+    result.skipped = stream_->skipped();
+    if (stopped_) result.kept = selector_.size();
+    return result;
+  }
+
+ private:
+  fs::path state_path() const { return config_.out / "state.safetensors"; }
+  fs::path log_path() const { return config_.out / "repeats.log"; }
+  fs::path pictures() const { return config_.out / "pictures"; }
+
+  FileLock lock() const {
+    if (fs::exists(config_.out / "selection.csv")) {
+      throw Error(cat(config_.out.string(), " holds a finished selection; choose another folder"));
+    }
+    const bool foreign = !list_folder(config_.out).empty() && !fs::exists(config_.out / "lock");
+    if (foreign) {
+      throw Error(cat(config_.out.string(), " is not empty; choose a new folder"));
+    }
+    make_folders(config_.out);
+    return {config_.out / "lock", cat("the selection in ", config_.out.string())};
+  }
+
+  void stop() {
+    stopped_ = true;
+    stream_->stop();
+  }
+
+  void restore() {
+    const Safetensors saved = read_safetensors(state_path());
+    const auto text = [&](const std::string& name) {
+      const auto found = saved.metadata.find(name);
+      if (found == saved.metadata.end()) {
+        throw Error(cat(state_path().string(), " is damaged: no ", name));
+      }
+      return found->second;
+    };
+    if (text("settings") != settings_text(config_)) {
+      throw Error(cat(config_.out.string(), " was begun with other settings (", text("settings"),
+                      "); use the same ones, or another folder"));
+    }
+    const auto numbers = find_integers(saved.tensors, "numbers", 2);
+    samples_ = numbers[0];
+    selector_.restore(find_part(saved.tensors, "selector."));
+    stream_->seek(text("position"));
+    position_ = text("position");
+    if (config_.assignments) fs::resize_file(log_path(), static_cast<std::uintmax_t>(numbers[1]));
+    log_info(cat("continuing in ", config_.out.string(), " after ", samples_, " pictures"));
+  }
+
+  // Pictures written after the state was, and those that should have been removed.
+  void remove_strangers() {
+    if (samples_ == 0) fs::remove(log_path());
+    std::set<fs::path> known;
+    for (const std::int64_t slot : selector_.slots()) {
+      known.insert(pictures() / selector_.kept(slot).file);
+    }
+    if (!fs::exists(pictures())) return;
+    std::vector<fs::path> strangers;
+    for (const auto& entry : fs::recursive_directory_iterator(pictures())) {
+      if (entry.is_regular_file() && !known.contains(entry.path())) {
+        strangers.push_back(entry.path());
+      }
+    }
+    for (const fs::path& path : strangers) fs::remove(path);
+  }
+
+  void take(const EmbeddedBatch& read) {
+    const Selector::Change change = selector_.offer(read.samples, read.features);
+    for (const std::int64_t slot : change.left) leaving_.push_back(selector_.kept(slot).file);
+    if (config_.pictures) {
+      for (const auto& [slot, place] : change.entered) write(slot, read.samples[place]);
+    }
+    if (log_) {
+      std::string lines;
+      for (const Repeat& repeat : change.repeats) {
+        lines += cat(repeat.index, ' ', repeat.of, ' ', encode_percent(repeat.key), '\n');
+      }
+      log_->append(lines);
+    }
+    samples_ += std::ssize(read.samples);
+    position_ = read.position;
+    const auto now = std::chrono::steady_clock::now();
+    if (std::chrono::duration<double>(now - saved_at_).count() < config_.save_every_s) return;
+    save();
+    saved_at_ = std::chrono::steady_clock::now();
+  }
+
+  void write(std::int64_t slot, const Sample& sample) {
+    const auto& bytes = *sample.picture.file;
+    const std::string file = original_path(sample, bytes);
+    const fs::path path = pictures() / file;
+    if (folders_.insert(path.parent_path()).second) make_folders(path.parent_path());
+    Descriptor out(path, O_WRONLY | O_CREAT | O_TRUNC);
+    out.write(bytes);
+    out.close();
+    selector_.set_file(slot, file);
+  }
+
+  // Pictures that left go only when no state speaks of them any more.
+  void save() {
+    lock_.require_in_place();
+    flush();
+    NamedTensors state = {
+        {"numbers", integers_tensor(std::vector<std::int64_t>{
+                        samples_, log_ ? static_cast<std::int64_t>(log_->size()) : 0})}};
+    add_part(state, "selector.", selector_.save());
+    write_safetensors(state_path(), state,
+                      {{"settings", settings_text(config_)}, {"position", position_}});
+    remove_leaving();
+  }
+
+  // Makes all pictures durable at once.
+  void flush() {
+    if (log_) log_->sync();
+    const Descriptor folder(config_.out, O_RDONLY | O_DIRECTORY);
+    if (::syncfs(folder.number()) != 0) {
+      throw Error(cat("cannot flush ", config_.out.string()), ErrorKind::failure);
+    }
+  }
+
+  void remove_leaving() {
+    for (const std::string& file : leaving_) {
+      if (!file.empty()) fs::remove(pictures() / file);
+    }
+    leaving_.clear();
+  }
+
+  void finish(CurateResult& result) {
+    save();
+    std::vector<Chosen> pictures_kept = chosen(selector_);
+    result.alone = std::ranges::count(pictures_kept, true, &Chosen::alone);
+    if (config_.alone == Alone::drop) {
+      for (const Chosen& picture : pictures_kept) {
+        if (picture.alone) leaving_.push_back(picture.kept.file);
+      }
+      std::erase_if(pictures_kept, [](const Chosen& picture) { return picture.alone; });
+    }
+    result.kept = std::ssize(pictures_kept);
+    write_atomically(config_.out / "selection.html",
+                     selection_page(pictures_kept, samples_, config_.stream, pictures()));
+    if (config_.assignments) {
+      write_assignments(log_path(), pictures_kept, config_.out / "assignments.csv");
+    }
+    write_atomically(config_.out / "selection.csv", selection_csv(pictures_kept, samples_));
+    remove_leaving();
+    remove_durably(state_path());
+    if (config_.assignments) remove_durably(log_path());
+  }
+
+  const CurateConfig& config_;
+  Objective& encoder_;
+  Selector selector_;
+  const FileLock lock_;
+  std::unique_ptr<Stream> stream_;
+  std::optional<AppendFile> log_;
+  std::set<fs::path> folders_;
+  std::vector<std::string> leaving_;  // files to be removed after the next state
+  std::int64_t samples_ = 0;
+  std::string position_;
+  std::chrono::steady_clock::time_point saved_at_;
+  std::atomic<bool> stopped_ = false;
+  const StopSignals signals_;
+};
+
+}  // namespace
+
+CurateResult curate(const CurateConfig& config, Objective& encoder) {
+  return CuratingPass(config, encoder).run();
+}
+
+}  // namespace riffle

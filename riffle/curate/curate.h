@@ -1,0 +1,64 @@
+// One pass over a stream that keeps the pictures worth keeping.
+//
+// The output folder, while the pass runs:
+//   pictures/LABEL/INDEX-NAME.jpg   the pictures kept so far, as they were
+//   state.safetensors               all that the pass needs to continue, renewed every minute
+//   repeats.log                     with `assignments`: every picture that was not kept
+// and when it is done:
+//   pictures/, selection.csv, selection.html, and with `assignments` assignments.csv
+//
+// A pass that was stopped or killed, at any instant, continues with the same call and ends with the
+// same selection. A folder with a selection is never written to again.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "riffle/curate/selector.h"
+#include "riffle/model/objective.h"
+
+namespace riffle {
+
+// What happens to pictures that stand alone (selection.h).
+enum class Alone { keep, drop, report };
+
+struct CurateConfig {
+  std::string stream;
+  std::string shapes;
+  std::int64_t keep = 0;
+  double near = -1;
+  std::filesystem::path out;
+  // Of the encoder, to know it again.
+  std::string encoder;
+  // Side of the pictures that the encoder sees, px.
+  int size = 0;
+  std::int64_t batch = 256;
+  // Read at most this many samples; 0: all.
+  std::int64_t samples = 0;
+  // False: only selection.csv and the page.
+  bool pictures = true;
+  bool assignments = false;
+  Alone alone = Alone::keep;
+  double save_every_s = 60;
+};
+
+struct CurateResult {
+  // False: stopped before the end of the stream; the same call continues.
+  bool finished = false;
+  std::int64_t samples = 0;
+  std::int64_t kept = 0;
+  // Of the kept, or with Alone::drop of those dropped.
+  std::int64_t alone = 0;
+  // By this call.
+  double seconds = 0;
+  std::int64_t samples_now = 0;
+  std::map<std::string, std::int64_t> skipped;
+};
+
+// Throws Error if the folder holds a selection, a pass with other settings, or anything else; and
+// for streams and features as they do.
+CurateResult curate(const CurateConfig& config, Objective& encoder);
+
+}  // namespace riffle

@@ -1,0 +1,202 @@
+#include "riffle/curate/curate.h"
+
+#include <atomic>
+#include <cerrno>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/file.h"
+#include "riffle/base/file_faults.h"
+#include "riffle/base/text.h"
+#include "riffle/stream/testing/picture_folder.h"
+
+namespace riffle {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class CurateTest : public PictureFolder {
+ protected:
+  CurateTest()
+      : encoder_(make_objective({.arch = Arch::resnet10,
+                                 .stem = Stem::stride2,
+                                 .width = 8,
+                                 .residual_gamma = 1,
+                                 .projector_hidden = 8,
+                                 .projector_out = 8,
+                                 .predictor_hidden = 4},
+                                5)) {}
+
+  // Sixty pictures of two labels, every third of them a copy of another.
+  void SetUp() override {
+    const auto stream = open_stream("synthetic:?frames=1&size=24&classes=4&samples=60&seed=3");
+    std::vector<std::vector<std::byte>> files;
+    while (auto sample = stream->next()) files.push_back(encode_png(sample->picture));
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      const auto& bytes = files[i % 3 == 2 ? i - 2 : i];
+      const std::string name = cat("photos/", i % 2 ? "day" : "night", "/", 100 + i, ".png");
+      put_bytes(name, bytes);
+    }
+  }
+
+  CurateConfig config(const std::string& out) const {
+    CurateConfig config;
+    config.stream = cat("folder:", (folder_ / "photos").string());
+    config.keep = 12;
+    config.out = folder_ / out;
+    config.encoder = "a test's";
+    config.size = 16;
+    config.batch = 8;
+    config.assignments = true;
+    config.save_every_s = 0;
+    return config;
+  }
+  CurateResult select(const CurateConfig& config) { return curate(config, *encoder_); }
+
+  // Names and contents of all files below.
+  static std::map<std::string, std::string> contents(const fs::path& folder) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      if (!entry.is_regular_file() || entry.path().filename() == "lock") continue;
+      files[fs::relative(entry.path(), folder).string()] = read_text(entry.path());
+    }
+    return files;
+  }
+
+  std::shared_ptr<Objective> encoder_;
+};
+
+TEST_F(CurateTest, LeavesThePicturesAsTheyWereAndSaysWhatTheyStandFor) {
+  const auto result = select(config("out"));
+  EXPECT_TRUE(result.finished);
+  EXPECT_EQ(result.samples, 60);
+  EXPECT_EQ(result.kept, 12);
+
+  const auto table = split(read_text(folder_ / "out/selection.csv"), '\n');
+  ASSERT_EQ(table.size(), 14u);  // with the head, and the line end
+  EXPECT_EQ(table[0], "file,index,clip,label,key,count,share,nearest,alone");
+  std::int64_t counted = 0;
+  for (std::size_t i = 1; i <= 12; ++i) {
+    const auto fields = split(table[i], ',');
+    ASSERT_EQ(fields.size(), 9u) << table[i];
+    EXPECT_EQ(read_text(folder_ / "out/pictures" / fields[0]), read_text(fields[4]));
+    EXPECT_THAT(fields[4], HasSubstr(cat("/", fields[3], "/")));
+    counted += std::stoll(fields[5]);
+  }
+  EXPECT_EQ(counted, 60);
+  EXPECT_THAT(read_text(folder_ / "out/selection.html"), HasSubstr("12 pictures of 60"));
+
+  const auto assignments = split(read_text(folder_ / "out/assignments.csv"), '\n');
+  EXPECT_EQ(assignments.size(), 60u - 12 + 2);
+  const auto selection = read_text(folder_ / "out/selection.csv");
+  for (std::size_t i = 1; i + 1 < assignments.size(); ++i) {
+    EXPECT_THAT(selection, HasSubstr(split(assignments[i], ',').at(3)));
+  }
+
+  const auto again = open_stream(cat("folder:", (folder_ / "out/pictures").string()));
+  std::int64_t read = 0;
+  while (const auto sample = again->next()) {
+    EXPECT_TRUE(sample->label == "day" || sample->label == "night");
+    ++read;
+  }
+  EXPECT_EQ(read, 12);
+}
+
+TEST_F(CurateTest, NearDropsCopiesAndNothingElse) {
+  auto near = config("out");
+  near.keep = 60;
+  near.near = 1e-12;
+  EXPECT_EQ(select(near).kept, 40);
+}
+
+TEST_F(CurateTest, StoppedByAFailureAnywhereItEndsWithTheSameSelection) {
+  select(config("whole"));
+  const auto whole = contents(folder_ / "whole");
+  int failures = 0;
+  for (int failing = 1;; failing += 23) {
+    const std::string out = cat("out", failing);
+    std::atomic<int> steps = 0;
+    bool failed = false;
+    {
+      const FileFaults faults([&](FileStep step, const fs::path& path) {
+        const bool ours = path.string().find("photos") == std::string::npos;
+        const bool counts = ours && step != FileStep::read && step != FileStep::list;
+        return FileFault{counts && ++steps == failing ? ENOSPC : 0};
+      });
+      try {
+        select(config(out));
+      } catch (const Error&) {
+        failed = true;
+      }
+    }
+    if (steps < failing) break;
+    if (failed) ++failures;
+    if (!fs::exists(folder_ / out / "selection.csv")) {
+      EXPECT_TRUE(select(config(out)).finished);
+    }
+    auto left = contents(folder_ / out);
+    left.erase("state.safetensors");  // a failure after the selection was whole may leave them
+    left.erase("repeats.log");
+    EXPECT_EQ(left, whole) << "step " << failing;
+    fs::remove_all(folder_ / out);
+  }
+  EXPECT_GT(failures, 5);
+}
+
+TEST_F(CurateTest, NothingIsOverwritten) {
+  select(config("out"));
+  const auto message = [&](const CurateConfig& config) -> std::string {
+    try {
+      select(config);
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_THAT(message(config("out")), HasSubstr("holds a finished selection"));
+  EXPECT_THAT(message(config("photos")), HasSubstr("is not empty"));
+
+  auto begun = config("begun");
+  {
+    std::atomic<int> states = 0;
+    const FileFaults faults([&](FileStep step, const fs::path& path) {
+      const bool state = path.filename().string().find("state") != std::string::npos;
+      return FileFault{step == FileStep::open && state && ++states > 3 ? EIO : 0};
+    });
+    EXPECT_NE(message(begun), "");
+  }
+  begun.keep = 13;
+  EXPECT_THAT(message(begun), HasSubstr("begun with other settings"));
+}
+
+TEST_F(CurateTest, AListHasNoPictures) {
+  auto list = config("out");
+  list.pictures = false;
+  EXPECT_EQ(select(list).kept, 12);
+  EXPECT_FALSE(fs::exists(folder_ / "out/pictures"));
+}
+
+TEST_F(CurateTest, WhatStandsAloneCanBeDropped) {
+  // Many copies of ten pictures, and two like no other.
+  const auto stream = open_stream("synthetic:?frames=1&size=24&classes=4&samples=12&seed=8");
+  std::vector<std::vector<std::byte>> files;
+  while (auto sample = stream->next()) files.push_back(encode_png(sample->picture));
+  for (int i = 0; i < 60; ++i) put_bytes(cat("many/", 100 + i, ".png"), files[i % 10]);
+  put_bytes("many/900.png", solid_png(0));
+  put_bytes("many/901.png", solid_png(255));
+  auto drop = config("out");
+  drop.stream = cat("folder:", (folder_ / "many").string());
+  drop.alone = Alone::drop;
+  const auto result = select(drop);
+  EXPECT_EQ(result.kept + result.alone, 12);
+  EXPECT_EQ(std::ranges::count_if(fs::recursive_directory_iterator(folder_ / "out/pictures"),
+                                  [](const auto& entry) { return entry.is_regular_file(); }),
+            result.kept);
+}
+
+}  // namespace
+}  // namespace riffle

@@ -1,0 +1,63 @@
+#include "riffle/curate/originals.h"
+
+#include <gtest/gtest.h>
+
+#include "riffle/image/codec.h"
+#include "riffle/stream/testing/picture_folder.h"
+
+namespace riffle {
+namespace {
+
+using OriginalsTest = PictureFolder;
+
+TEST_F(OriginalsTest, FilesAreThoseOfTheSourceByteForByte) {
+  const auto png = solid_png(40);
+  put_bytes("photos/cat/a.png", png);
+  const auto stream = open_with_originals(cat("folder:", (folder_ / "photos").string()), "");
+  const auto sample = stream->next();
+  ASSERT_TRUE(sample && sample->picture.file);
+  EXPECT_EQ(*sample->picture.file, png);
+  EXPECT_EQ(original_path(*sample, *sample->picture.file), "cat/000000000000-a.png");
+}
+
+TEST_F(OriginalsTest, WhatHasNoFileBecomesAJpeg) {
+  const auto stream = open_with_originals("synthetic:?frames=2&size=24&samples=3", "");
+  const auto sample = stream->next();
+  ASSERT_TRUE(sample && sample->picture.file);
+  DecodeFailure failure;
+  const auto again = decode(*sample->picture.file, {}, failure);
+  ASSERT_TRUE(again) << failure.detail;
+  EXPECT_EQ(again->width, 24);
+  EXPECT_TRUE(original_path(*sample, *sample->picture.file).ends_with(".jpg"));
+}
+
+TEST_F(OriginalsTest, WhatAShapeMadeIsNotTheFileItWasMadeFrom) {
+  put_bytes("photos/a.png", solid_png(40));
+  const auto stream =
+      open_with_originals(cat("folder:", (folder_ / "photos").string()), "clips:length=2,size=16");
+  const auto sample = stream->next();
+  ASSERT_TRUE(sample && sample->picture.file);
+  DecodeFailure failure;
+  const auto again = decode(*sample->picture.file, {}, failure);
+  ASSERT_TRUE(again) << failure.detail;
+  EXPECT_EQ(again->width, 16);
+}
+
+TEST(OriginalPath, NoNameLeadsOutOfTheFolder) {
+  const auto png = solid_png(1);
+  const auto path = [&](const std::string& label, const std::string& key) {
+    Sample sample;
+    sample.index = 7;
+    sample.label = label;
+    sample.key = key;
+    return original_path(sample, png);
+  };
+  EXPECT_EQ(path("", ""), "000000000007.png");
+  EXPECT_EQ(path("../../etc", "/x/../passwd"), "_._.._etc/000000000007-passwd.png");
+  EXPECT_EQ(path("..", "shard.tar:a/b.c.jpg"), "_./000000000007-b.c.png");
+  EXPECT_EQ(path("a/b\n\x1b[31m", "\xff.png"), "a_b___31m/000000000007-_.png");
+  EXPECT_LT(path("", std::string(5000, 'x')).size(), 120u);
+}
+
+}  // namespace
+}  // namespace riffle

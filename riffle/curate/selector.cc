@@ -1,0 +1,238 @@
+#include "riffle/curate/selector.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <torch/types.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+#include "riffle/tensors/unit_length.h"
+
+namespace riffle {
+namespace {
+
+constexpr std::int64_t kCandidates = 8;
+// What a float32 product of unit vectors may be off by, and more.
+constexpr double kProductRounding = 1e-5;
+
+// Weights without a limit: the encoder does not change, so old pictures need not make room, and a
+// selection is to be a summary.
+NearestIndexConfig merging_index(const SelectorConfig& config) {
+  NearestIndexConfig index;
+  index.slots = config.keep + config.batch;
+  index.dim = config.dim;
+  index.device = config.device;
+  index.merge = MergeRule{};
+  return index;
+}
+
+}  // namespace
+
+Selector::Selector(const SelectorConfig& config)
+    : config_(config), index_(NearestIndex::create(merging_index(config))) {
+  const std::int64_t slots = index_->config().slots;
+  kept_.resize(static_cast<std::size_t>(slots));
+  for (std::int64_t slot = slots; slot-- > 0;) free_.push_back(slot);
+}
+
+// The float32 product says who may be near, float64 how near.
+std::vector<Selector::Near> Selector::nearest_held(const at::Tensor& rows) const {
+  std::vector<Near> nearest(static_cast<std::size_t>(rows.size(0)));
+  if (index_->size() == 0) return nearest;
+  std::vector<float> absent(kept_.size(), 0.0f);
+  for (std::int64_t slot = 0; slot < std::ssize(kept_); ++slot) {
+    if (!index_->contains(slot)) absent[static_cast<std::size_t>(slot)] = -4.0f;
+  }
+  const at::Tensor held = index_->rows().to(at::kFloat);
+  const at::Tensor similarities = at::mm(unit_length(rows), unit_length(held).t()) +
+                                  at::tensor(at::ArrayRef<float>(absent)).to(held.device());
+  const std::int64_t few = std::min<std::int64_t>(kCandidates, held.size(0));
+  const auto [values, slots] = similarities.topk(few, /*dim=*/1);
+  const at::Tensor value = values.cpu(), slot = slots.cpu();
+  const auto* similarity = value.const_data_ptr<float>();
+  const double least = 1.0 - config_.near - kProductRounding;
+  for (std::int64_t i = 0; i < rows.size(0); ++i) {
+    if (similarity[i * few] < least) continue;
+    const bool all_near = similarity[(i + 1) * few - 1] >= least;
+    // More than the candidates may be near: look at all.
+    const at::Tensor which =
+        all_near ? at::nonzero(similarities[i] >= least).squeeze(1).cpu() : slot[i];
+    const at::Tensor exact =
+        1 - at::mv(unit_length(held.index_select(0, which.to(held.device())).to(at::kDouble)),
+                   unit_length(rows.narrow(0, i, 1).to(at::kDouble)).squeeze(0));
+    const auto best = exact.argmin().item<std::int64_t>();
+    nearest[static_cast<std::size_t>(i)] = {which[best].item<std::int64_t>(),
+                                            exact[best].item<double>()};
+  }
+  return nearest;
+}
+
+std::vector<Selector::Origin> Selector::find_repeats(const at::Tensor& features) const {
+  const at::Tensor rows = features.to(config_.device, at::kFloat);
+  const auto held = nearest_held(rows);
+  const at::Tensor exact = unit_length(rows.to(at::kDouble));
+  const at::Tensor among = (1 - at::mm(exact, exact.t())).cpu();
+  const auto distance = among.accessor<double, 2>();
+  std::vector<Origin> origins(held.size());
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    double best = held[i].distance;
+    if (best <= config_.near) origins[i] = {false, held[i].slot, 0};
+    for (std::size_t j = 0; j < i; ++j) {
+      const double here = distance[static_cast<std::int64_t>(i)][static_cast<std::int64_t>(j)];
+      if (!origins[j].is_new || here > config_.near || here >= best) continue;
+      best = here;
+      origins[i] = {false, -1, j};
+    }
+  }
+  return origins;
+}
+
+// Returns the slots by place in the batch, -1 for repeats.
+std::vector<std::int64_t> Selector::enter(std::span<const Sample> samples,
+                                          const at::Tensor& features,
+                                          std::span<const Origin> origins) {
+  std::vector<std::int64_t> slots, rows, by_place(samples.size(), -1);
+  std::vector<std::uint64_t> ages;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (!origins[i].is_new) continue;
+    by_place[i] = free_[free_.size() - 1 - slots.size()];
+    slots.push_back(by_place[i]);
+    rows.push_back(static_cast<std::int64_t>(i));
+    ages.push_back(samples[i].index);
+  }
+  if (slots.empty()) return by_place;
+  index_->weigh(slots, std::vector<double>(slots.size(), 1.0));
+  index_->set(slots, ages, features.index_select(0, integers_tensor(rows).to(features.device())));
+  index_->check();
+  free_.resize(free_.size() - slots.size());
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (by_place[i] < 0) continue;
+    const Sample& sample = samples[i];
+    kept_[static_cast<std::size_t>(by_place[i])] = {sample.index, sample.clip, sample.label,
+                                                    sample.key,   1,           ""};
+  }
+  return by_place;
+}
+
+void Selector::count_repeats(std::span<const Sample> samples, std::span<const Origin> origins,
+                             std::span<const std::int64_t> slots, Change& change) {
+  std::map<std::int64_t, double> added;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (origins[i].is_new) continue;
+    const std::int64_t of = origins[i].slot >= 0 ? origins[i].slot : slots[origins[i].place];
+    Kept& kept = kept_[static_cast<std::size_t>(of)];
+    ++kept.count;
+    ++added[of];
+    change.repeats.push_back({samples[i].index, samples[i].key, kept.index});
+  }
+  std::vector<std::int64_t> risen;
+  std::vector<double> weights;
+  for (const auto& [slot, weight] : added) {
+    risen.push_back(slot);
+    weights.push_back(weight);
+  }
+  if (!risen.empty()) index_->reinforce(risen, weights);
+}
+
+void Selector::merge_down(Change& change) {
+  const std::int64_t excess = size() - config_.keep;
+  if (excess <= 0) return;
+  for (const Removal& removal : index_->take_most_redundant(excess)) {
+    const Kept& leaver = kept_[static_cast<std::size_t>(removal.slot)];
+    Kept& stayer = kept_[static_cast<std::size_t>(removal.into)];
+    stayer.count += leaver.count;
+    change.repeats.push_back({leaver.index, leaver.key, stayer.index});
+    change.left.push_back(removal.slot);
+    free_.push_back(removal.slot);
+  }
+}
+
+Selector::Change Selector::offer(std::span<const Sample> samples, const at::Tensor& given) {
+  const at::Tensor features = with_direction(given);
+  Change change;
+  std::vector<Origin> origins(samples.size());
+  if (config_.near >= 0) origins = find_repeats(features);
+  const auto slots = enter(samples, features, origins);
+  count_repeats(samples, origins, slots, change);
+  merge_down(change);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (slots[i] < 0) continue;
+    const bool left = std::erase(change.left, slots[i]) > 0;
+    if (!left) change.entered.emplace_back(slots[i], i);
+  }
+  return change;
+}
+
+std::vector<std::int64_t> Selector::slots() const {
+  std::vector<std::int64_t> held;
+  for (std::int64_t slot = 0; slot < std::ssize(kept_); ++slot) {
+    if (index_->contains(slot)) held.push_back(slot);
+  }
+  std::ranges::sort(held, {}, [this](std::int64_t slot) { return kept(slot).index; });
+  return held;
+}
+
+std::vector<double> Selector::nearest() {
+  const at::Tensor distances = index_->nearest_distances();
+  const auto* first = distances.const_data_ptr<float>();
+  return {first, first + distances.numel()};
+}
+
+NamedTensors Selector::save() {
+  std::vector<std::int64_t> indices, clips, counts;
+  std::vector<std::string> labels, keys, files;
+  const auto held = slots();
+  for (const std::int64_t slot : held) {
+    indices.push_back(static_cast<std::int64_t>(kept(slot).index));
+    clips.push_back(kept(slot).clip);
+    counts.push_back(kept(slot).count);
+    labels.push_back(kept(slot).label);
+    keys.push_back(kept(slot).key);
+    files.push_back(kept(slot).file);
+  }
+  NamedTensors state = {{"slots", integers_tensor(held)},
+                        {"free", integers_tensor(free_)},
+                        {"indices", integers_tensor(indices)},
+                        {"clips", integers_tensor(clips)},
+                        {"counts", integers_tensor(counts)}};
+  add_texts(state, "labels", labels);
+  add_texts(state, "keys", keys);
+  add_texts(state, "files", files);
+  add_part(state, "index.", index_->save());
+  return state;
+}
+
+void Selector::restore(const NamedTensors& state) {
+  const auto held = find_integers(state, "slots");
+  const std::int64_t count = std::ssize(held);
+  const auto indices = find_integers(state, "indices", count);
+  const auto clips = find_integers(state, "clips", count);
+  const auto counts = find_integers(state, "counts", count);
+  const auto labels = find_texts(state, "labels", count);
+  const auto keys = find_texts(state, "keys", count);
+  const auto files = find_texts(state, "files", count);
+  const auto free = find_integers(state, "free", std::ssize(kept_) - count);
+  std::vector<bool> named(kept_.size(), false);
+  for (const auto& part : {held, free}) {
+    for (const std::int64_t slot : part) {
+      if (slot < 0 || slot >= std::ssize(kept_) || named[static_cast<std::size_t>(slot)]) {
+        throw Error(cat("saved selection: slot ", slot, " is out of range or named twice"));
+      }
+      named[static_cast<std::size_t>(slot)] = true;
+    }
+  }
+  index_->restore(find_part(state, "index."));
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    if (!index_->contains(held[i])) {
+      throw Error(cat("saved selection: the picture in slot ", held[i], " has no feature"));
+    }
+    kept_[static_cast<std::size_t>(held[i])] = {
+        static_cast<std::uint64_t>(indices[i]), clips[i], labels[i], keys[i], counts[i], files[i]};
+  }
+  if (index_->size() != count) throw Error("saved selection: features without a picture");
+  free_ = free;
+}
+
+}  // namespace riffle
