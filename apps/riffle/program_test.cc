@@ -13,9 +13,9 @@ namespace {
 
 TEST_F(ProgramTest, EveryCommandHasHelpThatEndsWithAnExample) {
   EXPECT_EQ(riffle("--help").exit_code, 0);
-  for (const char* command : {"demo", "train", "resume", "probe", "stream", "buffer", "embed",
-                              "export", "report", "study", "config", "completion", "bench load",
-                              "bench step", "bench pipeline", "bench minred"}) {
+  for (const char* command : {"demo", "train", "resume", "probe", "stream", "buffer", "curate",
+                              "embed", "export", "report", "study", "config", "completion",
+                              "bench load", "bench step", "bench pipeline", "bench minred"}) {
     const auto outcome = riffle(std::string(command) + " --help");
     EXPECT_EQ(outcome.exit_code, 0) << command;
     EXPECT_THAT(outcome.out, HasSubstr("Example")) << command;

@@ -88,12 +88,12 @@ class CuratingPass {
     if (fs::exists(config_.out / "selection.csv")) {
       throw Error(cat(config_.out.string(), " holds a finished selection; choose another folder"));
     }
-    const bool foreign = !list_folder(config_.out).empty() && !fs::exists(config_.out / "lock");
+    const bool foreign = !list_folder(config_.out).empty() && !fs::exists(config_.out / "curate.lock");
     if (foreign) {
       throw Error(cat(config_.out.string(), " is not empty; choose a new folder"));
     }
     make_folders(config_.out);
-    return {config_.out / "lock", cat("the selection in ", config_.out.string())};
+    return {config_.out / "curate.lock", cat("the selection in ", config_.out.string())};
   }
 
   void stop() {

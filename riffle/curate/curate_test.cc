@@ -61,7 +61,7 @@ class CurateTest : public PictureFolder {
   static std::map<std::string, std::string> contents(const fs::path& folder) {
     std::map<std::string, std::string> files;
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-      if (!entry.is_regular_file() || entry.path().filename() == "lock") continue;
+      if (!entry.is_regular_file() || entry.path().filename() == "curate.lock") continue;
       files[fs::relative(entry.path(), folder).string()] = read_text(entry.path());
     }
     return files;

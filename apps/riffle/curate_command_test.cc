@@ -1,0 +1,60 @@
+// riffle curate as a user calls it: stopped and killed, it ends with the selection of one pass.
+
+#include <csignal>
+
+#include "apps/riffle/testing/process.h"
+#include "apps/riffle/testing/program.h"
+
+namespace riffle {
+namespace {
+
+class CurateCommandTest : public ProgramTest {
+ protected:
+  void SetUp() override {
+    const auto outcome = riffle(std::string("-q train --run run ") + kTiny);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  static std::vector<std::string> command(const std::string& out) {
+    return {"curate",    "synthetic:?frames=8&size=16&seed=9&samples=1500",
+            "--keep",    "100",
+            "--batch",   "32",
+            "--encoder", "run",
+            "--out",     out};
+  }
+};
+
+TEST_F(CurateCommandTest, StoppedOrKilledItEndsWithTheSelectionOfOnePass) {
+  Process whole(folder_, command("whole"));
+  ASSERT_EQ(whole.ended(60), 0) << whole.errors();
+  const std::string selection = content(folder_ / "whole/selection.csv");
+  EXPECT_EQ(std::count(selection.begin(), selection.end(), '\n'), 101);
+
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    const std::string out = signal == SIGTERM ? "stopped" : "killed";
+    Process begun(folder_, command(out));
+    ASSERT_TRUE(begun.becomes([&] { return fs::exists(folder_ / out / "pictures"); }, 60));
+    begun.signal(signal);
+    const auto status = begun.ended(20);
+    ASSERT_TRUE(status);
+    if (signal == SIGTERM) {
+      EXPECT_EQ(*status, 0) << begun.errors();
+      EXPECT_TRUE(fs::exists(folder_ / out / "state.safetensors"));
+    }
+    Process again(folder_, command(out));
+    ASSERT_EQ(again.ended(60), 0) << again.errors();
+    EXPECT_EQ(content(folder_ / out / "selection.csv"), selection) << out;
+  }
+}
+
+TEST_F(CurateCommandTest, BadUsageIsRefused) {
+  const std::string stream = "curate 'synthetic:?size=16&samples=20' --encoder run ";
+  expect_refused(stream + "--out x", "--keep");
+  expect_refused(stream + "--keep 0 --out x", "--keep");
+  expect_refused(stream + "--keep 5 --out run", "not empty");
+  expect_refused(stream + "--keep 5 --out x --junk some", "--junk");
+  expect_refused("curate 'synthetic:?size=16' --encoder absent --keep 5 --out x", "absent");
+  EXPECT_FALSE(fs::exists(folder_ / "x"));
+}
+
+}  // namespace
+}  // namespace riffle
