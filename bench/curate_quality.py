@@ -3,7 +3,9 @@
 
 Embeds a stream, selects N of its pictures with riffle in one pass, and compares the mean cosine
 distance of all pictures of the stream to the nearest kept one with that of greedy k-centre, of
-k-means++ and of as many random pictures, all with the same features. Needs numpy.
+k-means++ and of as many random pictures, all with the same features. With --val, a labelled
+stream, also the accuracy there of a linear classifier (ridge regression on the features) that was
+trained on the labels of the kept pictures alone. Needs numpy.
 
     bench/curate_quality.py --riffle build/riffle --encoder runs/encoder --keep 500 \
         --stream 'shards:/data/train-*.tar' --shape clips:length=16,size=32 --samples 12800
@@ -47,6 +49,33 @@ def k_means_plus_plus(features, keep, random):
     return kept
 
 
+def standardised(features, like):
+    return (features - like.mean(axis=0)) / (like.std(axis=0) + 1e-6)
+
+
+def accuracy(features, labels, kept, val_features, val_labels):
+    """Returns the percentage of val_labels that ridge regression on the kept rows gets right."""
+    classes = {label: number for number, label in enumerate(sorted(set(labels) | set(val_labels)))}
+    rows = standardised(features[kept], features)
+    targets = numpy.zeros((len(kept), len(classes)), dtype=numpy.float32)
+    targets[numpy.arange(len(kept)), [classes[labels[row]] for row in kept]] = 1
+    penalty = 0.1 * len(kept) * numpy.eye(rows.shape[1], dtype=numpy.float32)
+    weights = numpy.linalg.solve(rows.T @ rows + penalty, rows.T @ (targets - targets.mean(axis=0)))
+    guesses = (standardised(val_features, features) @ weights).argmax(axis=1)
+    return 100.0 * float((guesses == [classes[label] for label in val_labels]).mean())
+
+
+def embedded(options, stream, shapes, samples, out):
+    """Returns unit features, labels and indices of a stream."""
+    run([options.riffle, "embed", options.encoder, "--input", stream, *shapes, "--samples", samples,
+         "--out", out])
+    features = numpy.load(out)
+    features /= numpy.linalg.norm(features, axis=1, keepdims=True)
+    with open(out.with_suffix(".csv"), newline="") as table:
+        lines = list(csv.DictReader(table))
+    return features, [line["label"] for line in lines], [line["index"] for line in lines]
+
+
 def run(command):
     subprocess.run([str(part) for part in command], check=True, stdout=subprocess.DEVNULL)
 
@@ -59,37 +88,43 @@ def main():
     parser.add_argument("--shape", action="append", default=[])
     parser.add_argument("--samples", type=int, default=0)
     parser.add_argument("--keep", type=int, required=True)
+    parser.add_argument("--val", help="a labelled stream, for the accuracy of a classifier")
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
 
     shapes = [word for shape in options.shape for word in ("--shape", shape)]
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder)
-        run([options.riffle, "embed", options.encoder, "--input", options.stream, *shapes,
-             "--samples", options.samples, "--out", out / "all.npy"])
+        features, labels, indices = embedded(options, options.stream, shapes, options.samples,
+                                             out / "all.npy")
         run([options.riffle, "curate", options.stream, *shapes, "--samples", options.samples,
              "--keep", options.keep, "--encoder", options.encoder, "--out", out / "kept", "--list"])
-        features = numpy.load(out / "all.npy")
-        with open(out / "all.csv", newline="") as table:
-            row_of = {line["index"]: int(line["row"]) for line in csv.DictReader(table)}
+        row_of = {index: row for row, index in enumerate(indices)}
         with open(out / "kept" / "selection.csv", newline="") as table:
             kept = [row_of[line["index"]] for line in csv.DictReader(table)]
-    features /= numpy.linalg.norm(features, axis=1, keepdims=True)
+        val = embedded(options, options.val, [], 0, out / "val.npy") if options.val else None
+
+    def measures(rows):
+        found = coverage(features, rows)
+        return [*found, accuracy(features, labels, rows, *val[:2])] if val else [*found]
 
     print(f"{len(features)} pictures, {len(kept)} kept")
-    ours = coverage(features, kept)
-    print(f"riffle curate, one pass      mean {ours[0]:.4f}  99th percentile {ours[1]:.4f}")
-    rivals = {
+    ways = {
+        "riffle curate, one pass": lambda *_: kept,
         "greedy k-centre, offline": greedy_k_centre,
         "k-means++, offline": k_means_plus_plus,
         "random": lambda rows, keep, random: random.choice(len(rows), keep, replace=False),
     }
-    for name, choose in rivals.items():
-        found = [coverage(features, choose(features, options.keep, numpy.random.default_rng(seed)))
-                 for seed in range(options.seeds)]
-        mean, far = numpy.mean(found, axis=0)
-        print(f"{name:28} mean {mean:.4f}  99th percentile {far:.4f}  "
-              f"mean of riffle's / its {ours[0] / mean:.3f}")
+    ours = coverage(features, kept)[0]
+    for name, choose in ways.items():
+        found = numpy.array([measures(choose(features, options.keep, numpy.random.default_rng(seed)))
+                             for seed in range(options.seeds)])
+        mean = found.mean(axis=0)
+        line = (f"{name:26} mean distance {mean[0]:.4f}  99th percentile {mean[1]:.4f}  "
+                f"riffle's / its {ours / mean[0]:.3f}")
+        if val:
+            line += f"  accuracy {mean[2]:.1f} +- {found[:, 2].std():.1f} %"
+        print(line)
 
 
 if __name__ == "__main__":

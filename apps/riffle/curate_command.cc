@@ -6,6 +6,7 @@
 #include "apps/riffle/print_json.h"
 #include <nlohmann/json.hpp>
 
+#include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/curate/curate.h"
 
@@ -36,17 +37,30 @@ void print(const CurateOptions& options, const CurateResult& result) {
     return;
   }
   std::cout << options.out << ": " << result.kept << " of " << result.samples << " pictures, "
-            << fixed(per_s, 0) << " pictures/s; see " << options.out << "/selection.html\n";
+            << fixed(per_s, 0) << " pictures/s; see " << (result.folder / "selection.html").string()
+            << '\n';
   if (options.config.alone == Alone::keep) return;
   std::cout << result.alone << " stood alone"
             << (options.config.alone == Alone::drop ? " and were dropped\n" : "\n");
+}
+
+// A folder, or "shards:FOLDER/part-%06d.tar".
+void set_output(const std::string& out, CurateConfig& config) {
+  constexpr std::string_view kShards = "shards:";
+  config.out = out;
+  if (!out.starts_with(kShards)) return;
+  const std::filesystem::path pattern = out.substr(kShards.size());
+  config.shards = pattern.filename().string();
+  config.out = pattern.has_parent_path() ? pattern.parent_path() : ".";
+  if (is_shard_pattern(config.shards)) return;
+  throw Error(cat("'", out, "' is not a pattern for shards; write shards:FOLDER/part-%06d.tar"));
 }
 
 void run_curate(const CurateOptions& options) {
   const ModelSource source = options.open();
   source.objective->to(options.device_for(source));
   CurateConfig config = options.config;
-  config.out = options.out;
+  set_output(options.out, config);
   config.encoder = source.file;
   config.size = source.picture_size(options.size);
   config.pictures = !options.list;
@@ -96,10 +110,17 @@ void add_curate_command(CLI::App& app) {
                    "What pictures are compared by: a run folder, or a safetensors file")
       ->required()
       ->option_text("RUN");
-  command->add_option("--out", options->out, "A new folder, or one of an interrupted selection")
+  command
+      ->add_option(
+          "--out", options->out,
+          "A new folder, or one of an interrupted selection; shards:FOLDER/part-%06d.tar for "
+          "tar shards in it")
       ->required()
       ->option_text("DIR");
   add_choice_flags(*command, config);
+  command->add_option("--shard-size", config.shard_size, "Pictures in a tar shard, at most")
+      ->check(CLI::Range(1, 100'000'000))
+      ->option_text("N [10000]");
   command->add_flag("--list", options->list, "Write no pictures, only selection.csv");
   command->add_flag("--assignments", config.assignments,
                     "Also write which kept picture each other one repeats");
@@ -115,7 +136,7 @@ void add_curate_command(CLI::App& app) {
       "                  --out selection\n"
       "  A crawl without near-duplicates, and who repeats whom:\n"
       "    riffle curate 'shards:crawl-*.tar' --keep 100000 --near 0.05 --assignments \\\n"
-      "                  --encoder runs/crawl --out clean");
+      "                  --encoder runs/crawl --out 'shards:clean/part-%06d.tar'");
   command->callback([options] { run_curate(*options); });
 }
 

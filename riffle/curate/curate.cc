@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
+#include <regex>
 #include <set>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "riffle/base/text.h"
 #include "riffle/curate/originals.h"
 #include "riffle/curate/selection.h"
+#include "riffle/curate/tar_file.h"
 #include "riffle/eval/embedding.h"
 #include "riffle/run/stop_signals.h"
 #include "riffle/stream/uri.h"
@@ -28,10 +30,22 @@ namespace fs = std::filesystem;
 
 // All that decides which pictures are kept, in one line.
 std::string settings_text(const CurateConfig& config) {
-  return cat("stream ", config.stream, ", shapes '", config.shapes, "', keep ", config.keep,
-             ", near ", config.near, ", encoder ", config.encoder, ", size ", config.size,
-             ", batch ", config.batch, config.pictures ? "" : ", no pictures",
-             config.assignments ? ", assignments" : "");
+  return cat(
+      "stream ", config.stream, ", shapes '", config.shapes, "', keep ", config.keep, ", near ",
+      config.near, ", encoder ", config.encoder, ", size ", config.size, ", batch ", config.batch,
+      config.pictures ? "" : ", no pictures",
+      config.shards.empty() ? "" : cat(", shards ", config.shards, " of ", config.shard_size),
+      config.assignments ? ", assignments" : "");
+}
+
+std::string shard_name(const std::string& pattern, std::size_t number) {
+  const std::size_t percent = pattern.find('%');
+  const std::size_t d = pattern.find('d', percent);
+  const std::string digits = std::to_string(number);
+  const std::string width = pattern.substr(percent + 1, d - percent - 1);
+  const auto most = static_cast<std::size_t>(width.empty() ? 0 : std::stoi(width));
+  const std::string zeros(most > digits.size() ? most - digits.size() : 0, '0');
+  return pattern.substr(0, percent) + zeros + digits + pattern.substr(d + 1);
 }
 
 class CuratingPass {
@@ -70,6 +84,7 @@ class CuratingPass {
       finish(result);
     }
     result.finished = !stopped_;
+    result.folder = config_.out;
     result.samples = samples_;
     result.samples_now = samples_ - before;
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
@@ -88,7 +103,8 @@ class CuratingPass {
     if (fs::exists(config_.out / "selection.csv")) {
       throw Error(cat(config_.out.string(), " holds a finished selection; choose another folder"));
     }
-    const bool foreign = !list_folder(config_.out).empty() && !fs::exists(config_.out / "curate.lock");
+    const bool foreign =
+        !list_folder(config_.out).empty() && !fs::exists(config_.out / "curate.lock");
     if (foreign) {
       throw Error(cat(config_.out.string(), " is not empty; choose a new folder"));
     }
@@ -217,10 +233,29 @@ class CuratingPass {
     if (config_.assignments) {
       write_assignments(log_path(), pictures_kept, config_.out / "assignments.csv");
     }
+    if (!config_.shards.empty()) pack(pictures_kept);
     write_atomically(config_.out / "selection.csv", selection_csv(pictures_kept, samples_));
     remove_leaving();
+    if (!config_.shards.empty()) fs::remove_all(pictures());
     remove_durably(state_path());
     if (config_.assignments) remove_durably(log_path());
+  }
+
+  // Puts the pictures into shards in order of arrival. The table then names the shard, too.
+  void pack(std::vector<Chosen>& kept) const {
+    std::optional<TarFile> tar;
+    std::string name;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      if (i % static_cast<std::size_t>(config_.shard_size) == 0) {
+        if (tar) tar->commit();
+        name = shard_name(config_.shards, i / static_cast<std::size_t>(config_.shard_size));
+        tar.emplace(config_.out / name);
+      }
+      std::string& file = kept[i].kept.file;
+      tar->add(file, read_bytes(pictures() / file));
+      file = cat(name, ':', file);
+    }
+    if (tar) tar->commit();
   }
 
   const CurateConfig& config_;
@@ -239,6 +274,11 @@ class CuratingPass {
 };
 
 }  // namespace
+
+bool is_shard_pattern(const std::string& name) {
+  static const std::regex kPattern("[^%/]*%(0[1-9])?d[^%/]*");
+  return std::regex_match(name, kPattern);
+}
 
 CurateResult curate(const CurateConfig& config, Objective& encoder) {
   return CuratingPass(config, encoder).run();

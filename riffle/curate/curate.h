@@ -5,7 +5,8 @@
 //   state.safetensors               all that the pass needs to continue, renewed every minute
 //   repeats.log                     with `assignments`: every picture that was not kept
 // and when it is done:
-//   pictures/, selection.csv, selection.html, and with `assignments` assignments.csv
+//   pictures/, or shards of them; selection.csv, selection.html, and with `assignments`
+//   assignments.csv
 //
 // A pass that was stopped or killed, at any instant, continues with the same call and ends with the
 // same selection. A folder with a selection is never written to again.
@@ -39,6 +40,10 @@ struct CurateConfig {
   std::int64_t samples = 0;
   // False: only selection.csv and the page.
   bool pictures = true;
+  // Names of tar shards, such as "part-%06d.tar", which take the place of pictures/ at the end;
+  // empty: none. In each at most `shard_size` pictures.
+  std::string shards;
+  std::int64_t shard_size = 10000;
   bool assignments = false;
   Alone alone = Alone::keep;
   double save_every_s = 60;
@@ -47,6 +52,7 @@ struct CurateConfig {
 struct CurateResult {
   // False: stopped before the end of the stream; the same call continues.
   bool finished = false;
+  std::filesystem::path folder;
   std::int64_t samples = 0;
   std::int64_t kept = 0;
   // Of the kept, or with Alone::drop of those dropped.
@@ -56,6 +62,10 @@ struct CurateResult {
   std::int64_t samples_now = 0;
   std::map<std::string, std::int64_t> skipped;
 };
+
+// Returns whether a name has one number to be filled in, as "%06d" or "%d", and nothing else that
+// printf would take for its own.
+bool is_shard_pattern(const std::string& name);
 
 // Throws Error if the folder holds a selection, a pass with other settings, or anything else; and
 // for streams and features as they do.

@@ -11,6 +11,7 @@
 #include "riffle/base/file.h"
 #include "riffle/base/file_faults.h"
 #include "riffle/base/text.h"
+#include "riffle/stream/libraries.h"
 #include "riffle/stream/testing/picture_folder.h"
 
 namespace riffle {
@@ -171,6 +172,42 @@ TEST_F(CurateTest, NothingIsOverwritten) {
   }
   begun.keep = 13;
   EXPECT_THAT(message(begun), HasSubstr("begun with other settings"));
+}
+
+TEST_F(CurateTest, ShardsHoldThePicturesAndCanBeRead) {
+  for (const Library& library : stream_libraries()) {
+    const bool reads_shards = library.name != "libarchive" || !library.version.empty();
+    if (!reads_shards) GTEST_SKIP() << "built without libarchive";
+  }
+  auto shards = config("out");
+  shards.shards = "part-%03d.tar";
+  shards.shard_size = 5;
+  EXPECT_EQ(select(shards).kept, 12);
+  EXPECT_FALSE(fs::exists(folder_ / "out/pictures"));
+  const auto table = read_text(folder_ / "out/selection.csv");
+  const auto stream =
+      open_stream(cat("shards:", (folder_ / "out").string(), "/part-*.tar?original=1"));
+  std::int64_t read = 0;
+  while (const auto sample = stream->next()) {
+    const std::string member = sample->key.substr(sample->key.rfind("part-"));
+    EXPECT_THAT(table, HasSubstr(member));
+    const std::string name = member.substr(member.rfind('-') + 1);
+    const auto source = read_bytes(folder_ / "photos" / sample->label / name);
+    EXPECT_EQ(*sample->picture.file, source);
+    ++read;
+  }
+  EXPECT_EQ(read, 12);
+  EXPECT_TRUE(fs::exists(folder_ / "out/part-002.tar"));
+  EXPECT_FALSE(fs::exists(folder_ / "out/part-003.tar"));
+}
+
+TEST(ShardPattern, HasOneNumber) {
+  for (const char* good : {"part-%06d.tar", "%d.tar", "a%03d"}) {
+    EXPECT_TRUE(is_shard_pattern(good)) << good;
+  }
+  for (const char* bad : {"part.tar", "%s.tar", "%d-%d.tar", "%n%06d.tar", "%12345d.tar", "a/%d"}) {
+    EXPECT_FALSE(is_shard_pattern(bad)) << bad;
+  }
 }
 
 TEST_F(CurateTest, AListHasNoPictures) {

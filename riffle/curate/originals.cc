@@ -18,7 +18,7 @@ namespace riffle {
 namespace {
 
 constexpr int kQuality = 95;
-constexpr std::size_t kMostStem = 80;
+constexpr std::size_t kMostName = 72;  // a tar file takes 100 bytes
 
 class WithOriginals : public Stream {
  public:
@@ -51,7 +51,7 @@ std::string asking_for_files(const std::string& uri) {
 // A name that is the same on every file system: letters, digits, dots (not first), '-' and '_'.
 std::string safe_name(std::string_view text) {
   std::string name;
-  for (const char c : text.substr(0, kMostStem)) {
+  for (const char c : text.substr(0, kMostName)) {
     const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' ||
                        (c == '.' && !name.empty());
     name += plain && static_cast<unsigned char>(c) < 128 ? c : '_';
