@@ -291,6 +291,7 @@ Pictures ReplayBuffer::pictures(std::span<const Slot> slots) const {
 std::int64_t ReplayBuffer::size() const { return static_cast<std::int64_t>(state_->live.size()); }
 std::int64_t ReplayBuffer::capacity() const { return state_->capacity; }
 std::int64_t ReplayBuffer::batch() const { return state_->batch; }
+int ReplayBuffer::picture_size() const { return state_->picture_size; }
 at::Device ReplayBuffer::picture_device() const { return state_->store->device(); }
 std::int64_t ReplayBuffer::slots() const { return state_->slots(); }
 bool ReplayBuffer::holds(Slot slot) const { return state_->holds(slot); }

@@ -99,6 +99,8 @@ class ReplayBuffer {
   bool full() const { return size() >= capacity(); }
   // The most samples in one insert.
   std::int64_t batch() const;
+  // Side of the stored pictures, px.
+  int picture_size() const;
   at::Device picture_device() const;
   // Slots are numbered from 0; there are capacity() + batch().
   std::int64_t slots() const;

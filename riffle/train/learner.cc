@@ -1,7 +1,6 @@
 #include "riffle/train/learner.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <thread>
 #include <utility>
@@ -11,20 +10,24 @@
 
 #include "riffle/base/clock.h"
 #include "riffle/base/error.h"
-#include "riffle/base/random.h"
 #include "riffle/base/text.h"
 #include "riffle/model/state.h"
 #include "riffle/stream/pairs.h"
 #include "riffle/stream/shapes/junk.h"
 #include "riffle/train/learner_state.h"
+#include "riffle/train/replay.h"
 #include "riffle/train/schedule.h"
 #include "riffle/train/updater.h"
 
 namespace riffle {
 namespace {
 
-// Stream batches read ahead. More would only help a source whose batches take unequal time.
-constexpr std::size_t kAhead = 3;
+TrainConfig replay_config(const LearnerConfig& config) {
+  TrainConfig train = config.train;
+  train.updates = config.updates_per_batch();
+  train.drain = train.drain && !config.buffer.is_none();
+  return train;
+}
 
 BufferConfig buffer_config(const LearnerConfig& config) {
   BufferConfig buffer = config.buffer;
@@ -46,55 +49,29 @@ UpdaterConfig updater_config(const LearnerConfig& config) {
 struct Learner::State {
   State(const LearnerConfig& learner_config, Stream& source)
       : config(learner_config),
-        stream(source),
         updater(make_updater(updater_config(config))),
         buffer(buffer_config(config), config.train.samples_per_stream_batch(),
                static_cast<int>(config.stored_size()), updater->objective().feature_dim(),
                config.seed, open_device(config.device)),
         schedule(config.train),
-        position(source.position()),
-        intake(source, config.train.samples_per_stream_batch(),
-               static_cast<int>(config.stored_size()), kAhead, buffer.picture_device()) {
-    const TrainConfig& train = config.train;
-    const std::int64_t fresh = train.fresh_samples();
-    if (fresh > 0) buffer.hold_newest();
-    const std::int64_t replayed = train.batch - fresh;
-    const std::int64_t kept = buffer.capacity() - (fresh > 0 ? buffer.batch() : 0);
-    if (kept < replayed) {
-      throw Error(cat("a buffer of ", buffer.capacity(), " is too small to draw ", replayed,
-                      " samples from", fresh > 0 ? " beside those that just came" : "",
-                      "; give at least --capacity ", buffer.capacity() + replayed - kept));
-    }
-  }
+        replay(
+            replay_config(config), config.seed, source, buffer, [this](const Pictures& pictures) {
+              return features_on_arrival() ? updater->arrival_features(pictures) : torch::Tensor();
+            }) {}
 
   const LearnerConfig config;
-  Stream& stream;
   std::unique_ptr<Updater> updater;
   ReplayBuffer buffer;
   Schedule schedule;
 
-  std::int64_t update = 0;
-  std::int64_t updates_due = 0;  // left on the last stream batch
-  std::int64_t batches_taken = 0;
-  std::int64_t samples_seen = 0;
-  std::string position;  // of the stream after the last batch taken
-  std::map<std::string, std::int64_t> skipped;
-  // By the stream's own count, until then.
-  std::map<std::string, std::int64_t> skipped_before;
-  std::atomic<bool> stopped = false;
   LearnerTimes times;
   // Last, so that its thread ends before anything else is destroyed.
-  Intake intake;
+  Replay replay;
 
   bool features_on_arrival() const {
     return policy_kind(config.buffer.policy).wants_features &&
-           config.buffer.features == FeatureTime::arrival && update >= config.train.warm_features;
-  }
-
-  Draw draw(Random& random) {
-    const std::int64_t fresh = config.train.fresh_samples();
-    return fresh > 0 ? buffer.sample_with_fresh(config.train.batch, fresh, random)
-                     : buffer.sample(config.train.batch, random);
+           config.buffer.features == FeatureTime::arrival &&
+           replay.draws() >= config.train.warm_features;
   }
 
   double same_clip_pairs(std::span<const Slot> slots) const {
@@ -131,93 +108,49 @@ Learner::Learner(const LearnerConfig& config, Stream& stream) {
 
 Learner::~Learner() = default;
 
-void Learner::insert(StreamBatch batch) {
-  State& s = *state_;
-  const auto start = Clock::now();
+template <typename Call>
+auto Learner::explain_failure(const Call& call) {
   try {
-    s.buffer.insert(batch.samples, batch.pictures, [&](const Pictures& pictures) {
-      return s.features_on_arrival() ? s.updater->arrival_features(pictures) : torch::Tensor();
-    });
+    return call();
+  } catch (const StreamError&) {
+    throw;
   } catch (const Error&) {
     // Broken features come from a broken network, which is the better message.
     outcome();
     throw;
   }
-  s.samples_seen += s.config.train.samples_per_stream_batch();
-  ++s.batches_taken;
-  s.position = std::move(batch.position);
-  for (const auto& [reason, count] : batch.skipped) {
-    const auto before = s.skipped_before.find(reason);
-    const std::int64_t counted = before == s.skipped_before.end() ? 0 : before->second;
-    s.skipped[reason] += count - counted;
-  }
-  s.skipped_before = std::move(batch.skipped);
-  if (s.buffer.full()) s.updates_due = s.config.updates_per_batch();
-  s.times.taking += seconds_since(start);
 }
 
-bool Learner::take_stream_batch() {
-  auto batch = state_->intake.take();
-  if (batch) insert(std::move(*batch));
-  return batch.has_value();
-}
-
-bool Learner::fill() { return !state_->buffer.full() && take_stream_batch(); }
-
-void Learner::take_due() {
-  State& s = *state_;
-  while (fill()) {
-  }
-  if (!s.buffer.full()) return;
-  const bool drains = s.config.train.drain && !s.config.buffer.is_none();
-  if (s.config.train.clock == ClockKind::lockstep) {
-    // Without a batch the stream has ended, or was stopped.
-    if (s.updates_due == 0 && !take_stream_batch() && drains && !s.stopped) s.updates_due = 1;
-    return;
-  }
-  auto arrived = s.intake.take_arrived();
-  s.updates_due = arrived.empty() && s.intake.ended() && !drains ? 0 : 1;
-  for (auto& batch : arrived) insert(std::move(batch));
+bool Learner::fill() {
+  return explain_failure([this] { return state_->replay.fill(); });
 }
 
 std::optional<UpdateReport> Learner::advance(bool measured) {
   State& s = *state_;
-  if (s.stopped) return std::nullopt;
-  if (s.config.train.max_updates > 0 && s.update >= s.config.train.max_updates) return std::nullopt;
-  take_due();
-  if (!s.buffer.full()) {
-    if (s.stopped) return std::nullopt;
-    throw Error(cat("the stream ended after ", s.samples_seen, " samples, before the buffer of ",
-                    s.buffer.capacity(),
-                    " was full; give a smaller --capacity or a longer stream"));
-  }
-  // Otherwise the update is made even when stop() came meanwhile: what entered the buffer belongs
-  // to the state after it.
-  if (s.updates_due == 0) return std::nullopt;  // the stream has ended
+  const std::int64_t end = s.config.train.max_updates;
+  if (end > 0 && s.replay.draws() >= end) return std::nullopt;
+  const std::int64_t step = s.replay.draws();
+  const auto draw = explain_failure([&s] { return s.replay.next(); });
+  if (!draw) return std::nullopt;
 
   auto time = Clock::now();
   const auto lap = [&time](double& seconds) {
     seconds += seconds_since(std::exchange(time, Clock::now()));
   };
-  Random random(s.config.seed, Purpose("draw"), static_cast<std::uint64_t>(s.update));
-  const Draw draw = s.draw(random);
-  const Pictures pictures = s.buffer.pictures(draw.slots);
+  const Pictures pictures = s.buffer.pictures(draw->slots);
   lap(s.times.drawing);
   UpdateReport report;
-  report.lr = s.schedule.lr(s.update);
-  const auto features =
-      s.updater->update(pictures, s.update, report.lr, s.schedule.predictor_lr(s.update));
+  report.lr = s.schedule.lr(step);
+  const auto features = s.updater->update(pictures, step, report.lr, s.schedule.predictor_lr(step));
   lap(s.times.updating);
-  ++s.update;
-  --s.updates_due;
-  report.update = s.update;
-  report.samples_seen = s.samples_seen;
-  report.same_clip_pairs = s.same_clip_pairs(draw.slots);
-  report.junk = s.junk_share(draw.slots);
+  report.update = s.replay.draws();
+  report.samples_seen = s.replay.samples_seen();
+  report.same_clip_pairs = s.same_clip_pairs(draw->slots);
+  report.junk = s.junk_share(draw->slots);
   // On the CPU the loss is known by now, and broken features must not enter the buffer.
   const bool known = s.config.device == "cpu";
   if (known) measure(report);
-  s.buffer.track(draw, features);
+  s.buffer.track(*draw, features);
   lap(s.times.tracking);
   if (measured && !known) measure(report);
   lap(s.times.measuring);
@@ -238,56 +171,44 @@ Updater::Outcome Learner::outcome() {
               ErrorKind::failure);
 }
 
-void Learner::stop() {
-  state_->stopped = true;
-  state_->intake.stop();
-}
+void Learner::stop() { state_->replay.stop(); }
 
 Objective& Learner::objective() { return state_->updater->objective(); }
 ReplayBuffer& Learner::buffer() { return state_->buffer; }
 const ReplayBuffer& Learner::buffer() const { return state_->buffer; }
-std::int64_t Learner::update() const { return state_->update; }
-std::int64_t Learner::batches_taken() const { return state_->batches_taken; }
-std::int64_t Learner::samples_seen() const { return state_->samples_seen; }
+std::int64_t Learner::update() const { return state_->replay.draws(); }
+std::int64_t Learner::batches_taken() const { return state_->replay.batches_taken(); }
+std::int64_t Learner::samples_seen() const { return state_->replay.samples_seen(); }
 double Learner::junk_in_buffer() const { return state_->junk_share(state_->buffer.live()); }
-const std::map<std::string, std::int64_t>& Learner::skipped() const { return state_->skipped; }
-Intake::Waits Learner::waits() const { return state_->intake.waits(); }
+const std::map<std::string, std::int64_t>& Learner::skipped() const {
+  return state_->replay.skipped();
+}
+Intake::Waits Learner::waits() const { return state_->replay.waits(); }
 
 LearnerTimes Learner::times() const {
   LearnerTimes times = state_->times;
-  times.waiting = state_->intake.waits().learner_s;
+  times.waiting = state_->replay.waits().learner_s;
+  times.taking = state_->replay.taking();
+  times.drawing += state_->replay.drawing();
   return times;
 }
 
 NamedTensors Learner::save() {
   State& s = *state_;
   outcome();
-  return LearnerState{.network = save_state(objective()),
-                      .momenta = s.updater->momenta(),
-                      .buffer = s.buffer.save(),
-                      .update = s.update,
-                      .updates_due = s.updates_due,
-                      .batches_taken = s.batches_taken,
-                      .samples_seen = s.samples_seen,
-                      .position = s.position,
-                      .skipped = s.skipped}
-      .tensors();
+  LearnerState state;
+  state.network = save_state(objective());
+  state.momenta = s.updater->momenta();
+  s.replay.save(state);
+  return state.tensors();
 }
 
 void Learner::restore(const NamedTensors& tensors) {
   State& s = *state_;
-  LearnerState state = LearnerState::read(tensors);
+  const LearnerState state = LearnerState::read(tensors);
   load_state(objective(), state.network);
   s.updater->load_momenta(state.momenta);
-  s.buffer.restore(state.buffer);
-  s.update = state.update;
-  s.updates_due = state.updates_due;
-  s.batches_taken = state.batches_taken;
-  s.samples_seen = state.samples_seen;
-  s.skipped = std::move(state.skipped);
-  s.position = std::move(state.position);
-  s.stream.seek(s.position);
-  s.skipped_before = s.stream.skipped();
+  s.replay.restore(state);
 }
 
 }  // namespace riffle

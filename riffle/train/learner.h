@@ -130,9 +130,9 @@ class Learner {
   void restore(const NamedTensors& state);
 
  private:
-  bool take_stream_batch();
-  void insert(StreamBatch batch);
-  void take_due();
+  // Returns what `call` returns, with a better message for what it throws.
+  template <typename Call>
+  auto explain_failure(const Call& call);
   Updater::Outcome outcome();
 
   struct State;

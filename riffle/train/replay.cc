@@ -1,0 +1,132 @@
+#include "riffle/train/replay.h"
+
+#include <utility>
+#include <vector>
+
+#include "riffle/base/clock.h"
+#include "riffle/base/error.h"
+#include "riffle/base/random.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+namespace {
+
+// Stream batches read ahead. More would only help a source whose batches take unequal time.
+constexpr std::size_t kAhead = 3;
+
+}  // namespace
+
+Replay::Replay(const TrainConfig& train, std::uint64_t seed, Stream& stream, ReplayBuffer& buffer,
+               ReplayBuffer::FeaturesOf features_of)
+    : train_(train),
+      seed_(seed),
+      stream_(stream),
+      buffer_(buffer),
+      features_of_(std::move(features_of)),
+      position_(stream.position()),
+      intake_(stream, train.samples_per_stream_batch(), buffer.picture_size(), kAhead,
+              buffer.picture_device()) {
+  if (train.samples_per_stream_batch() > buffer.batch()) {
+    throw Error(cat("the buffer takes ", buffer.batch(), " samples at once, not batches of ",
+                    train.samples_per_stream_batch()));
+  }
+  const std::int64_t fresh = train.fresh_samples();
+  if (fresh > 0) buffer.hold_newest();
+  const std::int64_t replayed = train.batch - fresh;
+  const std::int64_t kept = buffer.capacity() - (fresh > 0 ? buffer.batch() : 0);
+  if (kept < replayed) {
+    throw Error(cat("a buffer of ", buffer.capacity(), " is too small to draw ", replayed,
+                    " samples from", fresh > 0 ? " beside those that just came" : "",
+                    "; give at least --capacity ", buffer.capacity() + replayed - kept));
+  }
+}
+
+void Replay::insert(StreamBatch batch) {
+  const auto start = Clock::now();
+  buffer_.insert(batch.samples, batch.pictures, features_of_);
+  samples_seen_ += train_.samples_per_stream_batch();
+  ++batches_taken_;
+  position_ = std::move(batch.position);
+  for (const auto& [reason, count] : batch.skipped) {
+    const auto before = skipped_before_.find(reason);
+    const std::int64_t counted = before == skipped_before_.end() ? 0 : before->second;
+    skipped_[reason] += count - counted;
+  }
+  skipped_before_ = std::move(batch.skipped);
+  if (buffer_.full()) draws_due_ = train_.updates;
+  taking_ += seconds_since(start);
+}
+
+bool Replay::take_stream_batch() {
+  auto batch = intake_.take();
+  if (batch) insert(std::move(*batch));
+  return batch.has_value();
+}
+
+bool Replay::fill() { return !buffer_.full() && take_stream_batch(); }
+
+void Replay::take_due() {
+  while (fill()) {
+  }
+  if (!buffer_.full()) return;
+  if (train_.clock == ClockKind::lockstep) {
+    // Without a batch the stream has ended, or was stopped.
+    if (draws_due_ == 0 && !take_stream_batch() && train_.drain && !stopped_) draws_due_ = 1;
+    return;
+  }
+  auto arrived = intake_.take_arrived();
+  draws_due_ = arrived.empty() && intake_.ended() && !train_.drain ? 0 : 1;
+  for (auto& batch : arrived) insert(std::move(batch));
+}
+
+std::optional<Draw> Replay::next() {
+  if (stopped_) return std::nullopt;
+  take_due();
+  if (!buffer_.full()) {
+    if (stopped_) return std::nullopt;
+    throw Error(cat("the stream ended after ", samples_seen_, " samples, before the buffer of ",
+                    buffer_.capacity(), " was full; give a smaller --capacity or a longer stream"));
+  }
+  // Otherwise the draw is made even when stop() came meanwhile: what entered the buffer belongs to
+  // the state after it.
+  if (draws_due_ == 0) return std::nullopt;  // the stream has ended
+
+  const auto start = Clock::now();
+  Random random(seed_, Purpose("draw"), static_cast<std::uint64_t>(draws_));
+  const std::int64_t fresh = train_.fresh_samples();
+  Draw draw = fresh > 0 ? buffer_.sample_with_fresh(train_.batch, fresh, random)
+                        : buffer_.sample(train_.batch, random);
+  ++draws_;
+  --draws_due_;
+  drawing_ += seconds_since(start);
+  return draw;
+}
+
+void Replay::stop() {
+  stopped_ = true;
+  intake_.stop();
+}
+
+void Replay::save(LearnerState& state) const {
+  state.buffer = buffer_.save();
+  state.update = draws_;
+  state.updates_due = draws_due_;
+  state.batches_taken = batches_taken_;
+  state.samples_seen = samples_seen_;
+  state.position = position_;
+  state.skipped = skipped_;
+}
+
+void Replay::restore(const LearnerState& state) {
+  buffer_.restore(state.buffer);
+  draws_ = state.update;
+  draws_due_ = state.updates_due;
+  batches_taken_ = state.batches_taken;
+  samples_seen_ = state.samples_seen;
+  skipped_ = state.skipped;
+  position_ = state.position;
+  stream_.seek(position_);
+  skipped_before_ = stream_.skipped();
+}
+
+}  // namespace riffle
