@@ -2,8 +2,9 @@
 # make test        set up, build, and run all tests
 # make test-long   kill runs at 200 instants, soak the live clock: about half an hour
 # make install     the program, libraries and headers to PREFIX; BUNDLE=1: with LibTorch
+# make wheel       the Python package in build/wheels, for the torch in .deps
 # make package     a .deb and a .tar.gz in build/packages, with LibTorch for CPUs
-.PHONY: demo test test-long build build-tests setup setup-peers bench format check-format test-sanitize install package clean
+.PHONY: demo test test-long build build-tests setup setup-peers bench format check-format test-sanitize install package wheel clean
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 SOURCES = $(shell git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.cu' '*.cuh')
@@ -54,6 +55,11 @@ install: build
 
 package: build
 	cd build && cpack
+
+wheel: setup-peers
+	@test -f build/build.ninja || cmake --preset release
+	cmake --build build --target riffle_python -j $(JOBS)
+	scripts/make-wheel build
 
 clean:
 	rm -rf build build-debug build-sanitize

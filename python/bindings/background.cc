@@ -1,0 +1,58 @@
+#include "python/bindings/background.h"
+
+#include <condition_variable>
+#include <deque>
+
+namespace riffle::python {
+
+struct Background::Queue {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::function<void()>> work;
+  bool stopping = false;
+
+  void serve() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      changed.wait(lock, [this] { return !work.empty() || stopping; });
+      if (work.empty()) return;
+      auto next = std::move(work.front());
+      work.pop_front();
+      lock.unlock();
+      next();
+      next = nullptr;  // what it owns must not live on while more work is awaited
+      lock.lock();
+    }
+  }
+};
+
+Background::Background()
+    : queue_(std::make_shared<Queue>()), thread_([queue = queue_] { queue->serve(); }) {}
+
+Background::~Background() {
+  {
+    const std::lock_guard lock(queue_->mutex);
+    queue_->stopping = true;
+  }
+  queue_->changed.notify_all();
+  if (is_own_thread()) {
+    thread_.detach();
+  } else {
+    thread_.join();
+  }
+}
+
+void Background::check_interrupt() {
+  const py::gil_scoped_acquire acquire;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+void Background::give(std::function<void()> work) {
+  {
+    const std::lock_guard lock(queue_->mutex);
+    queue_->work.push_back(std::move(work));
+  }
+  queue_->changed.notify_all();
+}
+
+}  // namespace riffle::python

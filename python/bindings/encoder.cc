@@ -1,0 +1,118 @@
+#include <atomic>
+
+#include "python/bindings/background.h"
+#include "python/bindings/owned.h"
+#include "python/bindings/stream_handle.h"
+
+#include "riffle/eval/probe.h"
+#include "riffle/model/encoder_weights.h"
+#include "riffle/run/model_source.h"
+#include "riffle/train/updater.h"
+
+namespace riffle::python {
+namespace {
+
+using Weights = std::pair<NamedTensors, std::map<std::string, std::string>>;
+
+Weights read_weights(const std::string& from, const std::string& checkpoint) {
+  const py::gil_scoped_release release;
+  const ModelSource source = open_model(from, checkpoint);
+  const EncoderWeights weights = encoder_weights(*source.objective, source.model, source.size);
+  return {weights.tensors, weights.metadata()};
+}
+
+// One of the features, and what is known of each row.
+struct Embedded {
+  std::vector<at::Tensor> features;
+  std::vector<std::uint64_t> indices;
+  std::vector<std::int64_t> clips;
+  std::vector<std::string> labels;
+  std::vector<std::string> keys;
+};
+
+struct Interrupted {};
+
+py::tuple embed_stream(const std::string& from, const std::string& checkpoint,
+                       const OwnedStream& input, std::int64_t samples, std::int64_t size,
+                       std::int64_t batch, const std::string& device) {
+  const auto stream = input->hand_over();
+  const auto stopped = std::make_shared<std::atomic<bool>>(false);
+  Background work;
+  const Embedded embedded = work.run(
+      [=] {
+        const ModelSource source = open_model(from, checkpoint);
+        source.objective->to(open_device(device.empty() ? source.device : device));
+        Embedded result;
+        embed(*source.objective, *stream, samples, source.picture_size(size), batch,
+              [&](std::span<const Sample> rows, const at::Tensor& features) {
+                if (*stopped) throw Interrupted();
+                result.features.push_back(features.cpu());
+                for (const Sample& row : rows) {
+                  result.indices.push_back(row.index);
+                  result.clips.push_back(row.clip);
+                  result.labels.push_back(row.label);
+                  result.keys.push_back(row.key);
+                }
+              });
+        return result;
+      },
+      [stream, stopped] {
+        *stopped = true;
+        stream->stop();
+      });
+  return py::make_tuple(embedded.features, embedded.indices, embedded.clips, embedded.labels,
+                        embedded.keys);
+}
+
+py::dict probe_dict(const ProbeResult& result) {
+  py::dict dict;
+  dict["linear_top1"] = result.linear_top1;
+  dict["linear_top5"] = result.linear_top5;
+  dict["knn_top1"] = result.knn_top1;
+  dict["standard_error"] = result.standard_error;
+  dict["recipe"] = result.recipe;
+  return dict;
+}
+
+py::dict probe_run(const std::string& from, const std::string& checkpoint, const OwnedStream& train,
+                   const OwnedStream& val, const std::string& recipe, std::int64_t samples,
+                   std::int64_t asked_size, const std::string& device) {
+  const auto train_stream = train->hand_over();
+  const auto val_stream = val->hand_over();
+  Background work;
+  return probe_dict(work.run(
+      [=] {
+        const LinearRecipe linear = linear_recipe(recipe);
+        const ModelSource source = open_model(from, checkpoint);
+        source.objective->to(open_device(device.empty() ? source.device : device));
+        const int size = source.picture_size(asked_size);
+        const auto train_pictures = collect(*train_stream, samples, size);
+        const auto val_pictures = collect(*val_stream, samples, size);
+        return probe(*source.objective, train_pictures, val_pictures, linear);
+      },
+      [train_stream, val_stream] {
+        train_stream->stop();
+        val_stream->stop();
+      }));
+}
+
+py::dict probe_features(const at::Tensor& train, const std::vector<std::string>& train_labels,
+                        const at::Tensor& val, const std::vector<std::string>& val_labels,
+                        const std::string& recipe) {
+  Background work;
+  return probe_dict(work.run([=] {
+    return probe(LabelledFeatures{train, train_labels}, LabelledFeatures{val, val_labels},
+                 linear_recipe(recipe));
+  }));
+}
+
+}  // namespace
+
+void bind_encoder(py::module_& module) {
+  module.def("read_weights", &read_weights);
+  module.def("embed_stream", &embed_stream);
+  module.def("probe_run", &probe_run);
+  module.def("probe_features", &probe_features);
+}
+
+}  // namespace riffle::python

@@ -1,0 +1,54 @@
+#include "python/bindings/python_stream.h"
+
+#include <tuple>
+
+#include "python/bindings/pictures.h"
+
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+
+namespace riffle::python {
+namespace {
+
+// Calls a method of Python. What it raises is thrown as an Error of one line: the thread that reads
+// a stream has nobody to show a traceback to.
+template <typename Result, typename... Arguments>
+Result call(const py::object& object, const char* method, const Arguments&... arguments) {
+  const py::gil_scoped_acquire acquire;
+  try {
+    return object.attr(method)(arguments...).template cast<Result>();
+  } catch (py::error_already_set& error) {
+    const std::string name = py::str(error.type().attr("__name__"));
+    throw Error(cat("the stream failed: ", name, ": ", std::string(py::str(error.value()))),
+                ErrorKind::failure);
+  }
+}
+
+}  // namespace
+
+PythonStream::~PythonStream() {
+  const py::gil_scoped_acquire acquire;
+  source_ = {};
+}
+
+std::optional<Sample> PythonStream::next() {
+  using Given = std::tuple<at::Tensor, std::int64_t, std::string, std::string>;
+  auto given = call<std::optional<Given>>(source_, "next");
+  if (!given) return std::nullopt;
+  auto& [picture, clip, label, key] = *given;
+  return Sample{.picture = picture_of(picture),
+                .index = given_++,
+                .clip = clip,
+                .label = std::move(label),
+                .key = std::move(key)};
+}
+
+std::string PythonStream::position() const { return call<std::string>(source_, "position"); }
+
+void PythonStream::seek(const std::string& position) {
+  given_ = call<std::uint64_t>(source_, "seek", position);
+}
+
+void PythonStream::stop() { call<py::object>(source_, "stop"); }
+
+}  // namespace riffle::python

@@ -1,0 +1,22 @@
+#include "python/bindings/bindings.h"
+
+#include "riffle/run/run_folder.h"
+
+namespace riffle::python {
+
+void bind_run(py::module_& module) {
+  module.def("run_config", [](const std::string& path) {
+    Config config = RunFolder::open(path).config();
+    Fields fields;
+    config.describe(fields);
+    Settings values;
+    for (const auto& field : fields.all()) values.emplace_back(field.key, field.get());
+    return values;
+  });
+  module.def("run_checkpoints",
+             [](const std::string& path) { return RunFolder::open(path).checkpoint_names(); });
+  module.def("run_metrics",
+             [](const std::string& path) { return RunFolder::open(path).metrics().string(); });
+}
+
+}  // namespace riffle::python

@@ -1,0 +1,138 @@
+"""Streams: addresses, iterables of Python, places, errors."""
+
+import numpy
+import pytest
+import torch
+from conftest import pictures
+from PIL import Image
+
+import riffle
+
+SYNTHETIC = "synthetic:?frames=4&size=32"
+
+
+def test_gives_samples_in_order():
+    stream = riffle.open_stream(SYNTHETIC)
+    samples = [next(stream) for _ in range(9)]
+    assert [sample.index for sample in samples] == list(range(9))
+    assert [sample.clip for sample in samples] == [0] * 4 + [1] * 4 + [2]
+    assert samples[0].picture.shape == (3, 32, 32)
+    assert samples[0].label
+
+
+def test_finds_its_place_again():
+    stream = riffle.open_stream(SYNTHETIC, shapes=["limit:samples=20"])
+    for _ in range(7):
+        next(stream)
+    place = stream.position()
+    rest = [sample.picture for sample in stream]
+    again = riffle.open_stream(SYNTHETIC, shapes=["limit:samples=20"])
+    again.seek(place)
+    assert len(rest) == 13
+    assert all(torch.equal(one, other.picture) for one, other in zip(rest, again, strict=True))
+
+
+def test_reads_files_and_counts_what_it_skips(tmp_path):
+    Image.fromarray(numpy.full((40, 60, 3), 200, dtype=numpy.uint8)).save(tmp_path / "a.png")
+    (tmp_path / "b.png").write_bytes(b"not a picture")
+    stream = riffle.open_stream(f"folder:{tmp_path}?order=name")
+    samples = list(stream)
+    assert [sample.key.endswith("a.png") for sample in samples] == [True]
+    assert samples[0].picture.shape == (3, 40, 60) and int(samples[0].picture[0, 0, 0]) == 200
+    assert sum(stream.skipped().values()) == 1
+
+
+@pytest.mark.parametrize("given", [
+    torch.arange(3 * 4 * 5, dtype=torch.uint8).view(3, 4, 5),
+    numpy.arange(3 * 4 * 5, dtype=numpy.uint8).reshape(3, 4, 5).transpose(1, 2, 0),
+    Image.fromarray(numpy.ascontiguousarray(
+        numpy.arange(3 * 4 * 5, dtype=numpy.uint8).reshape(3, 4, 5).transpose(1, 2, 0))),
+], ids=["tensor", "array", "Pillow"])
+def test_takes_pictures_of_python(given):
+    sample = next(riffle.open_stream([given]))
+    assert torch.equal(sample.picture, torch.arange(3 * 4 * 5, dtype=torch.uint8).view(3, 4, 5))
+
+
+def test_takes_labels_and_clips_of_python():
+    picture = pictures(1)[0]
+    given = [picture, (picture, "cat"), riffle.Sample(picture, clip=3, label="dog", key="d.png")]
+    known = [(s.index, s.clip, s.label, s.key) for s in riffle.open_stream(given)]
+    assert known == [(0, -1, "", ""), (1, -1, "cat", ""), (2, 3, "dog", "d.png")]
+
+
+def test_an_iterable_finds_its_place_by_counting():
+    given = list(pictures(10))
+    stream = riffle.open_stream(given)
+    for _ in range(4):
+        next(stream)
+    again = riffle.open_stream(given)
+    again.seek(stream.position())
+    sample = next(again)
+    assert sample.index == 4 and torch.equal(sample.picture, given[4])
+
+
+class Camera:
+    """A stream with a place of its own."""
+
+    def __init__(self):
+        self.frame = 0
+
+    def __iter__(self):
+        while True:
+            self.frame += 1
+            yield torch.full((3, 8, 8), self.frame, dtype=torch.uint8)
+
+    def position(self):
+        return f"frame {self.frame}"
+
+    def seek(self, position):
+        self.frame = int(position.split()[1])
+
+
+def test_an_object_with_places_is_asked_for_them():
+    stream = riffle.open_stream(Camera())
+    for _ in range(4):
+        next(stream)
+    again = riffle.open_stream(Camera())
+    again.seek(stream.position())
+    assert int(next(again).picture[0, 0, 0]) == 5
+
+
+def test_an_iterator_cannot_go_back():
+    stream = riffle.open_stream(iter(pictures(5)))
+    next(stream)
+    with pytest.raises(riffle.Error, match="cannot go back"):
+        stream.seek("0")
+
+
+@pytest.mark.parametrize("source, shapes, message", [
+    ("foldr:photos", [], "folder"),
+    ("folder:no/such/folder", [], "no/such/folder"),
+    ("synthetic:?frame=4", [], "frames"),
+    ("synthetic:", ["clip:length=4"], "clips"),
+    (17, [], "an iterable of pictures, not int"),
+    ([torch.zeros(3, 4, 4)], [], r"uint8 tensor \[3, height, width\], not float32"),
+    ([numpy.zeros((4, 4), dtype=numpy.uint8)], [], "uint8 array"),
+])
+def test_errors_are_one_line_that_says_what_to_do(source, shapes, message):
+    with pytest.raises(riffle.Error, match=message) as raised:
+        next(riffle.open_stream(source, shapes))
+    assert "\n" not in str(raised.value)
+
+
+def test_what_a_python_stream_raises_is_named():
+    def broken():
+        yield pictures(1)[0]
+        raise OSError("the camera is gone")
+
+    stream = riffle.open_stream(broken())
+    next(stream)
+    with pytest.raises(riffle.Error, match="OSError: the camera is gone"):
+        next(stream)
+
+
+def test_a_closed_stream_says_so():
+    stream = riffle.open_stream(SYNTHETIC)
+    stream.close()
+    with pytest.raises(riffle.Error, match="was closed"):
+        next(stream)
