@@ -2,8 +2,17 @@
 
 #include <condition_variable>
 #include <deque>
+#include <vector>
 
 namespace riffle::python {
+
+namespace {
+
+std::mutex abandoned_mutex;
+// Never destroyed: a forked process has these without their threads.
+std::vector<std::thread>& abandoned = *new std::vector<std::thread>;
+
+}  // namespace
 
 struct Background::Queue {
   std::mutex mutex;
@@ -30,16 +39,37 @@ Background::Background()
     : queue_(std::make_shared<Queue>()), thread_([queue = queue_] { queue->serve(); }) {}
 
 Background::~Background() {
+  if (!thread_.joinable()) return;  // abandoned
+  stop();
+  if (is_own_thread()) {
+    thread_.detach();
+  } else if (PyGILState_Check() != 0) {
+    const py::gil_scoped_release release;
+    thread_.join();
+  } else {
+    thread_.join();
+  }
+}
+
+void Background::stop() {
   {
     const std::lock_guard lock(queue_->mutex);
     queue_->stopping = true;
   }
   queue_->changed.notify_all();
-  if (is_own_thread()) {
-    thread_.detach();
-  } else {
-    thread_.join();
-  }
+}
+
+void Background::abandon() {
+  stop();
+  const std::lock_guard lock(abandoned_mutex);
+  abandoned.push_back(std::move(thread_));
+}
+
+void Background::wait_for_abandoned() {
+  const py::gil_scoped_release release;
+  const std::lock_guard lock(abandoned_mutex);
+  for (std::thread& thread : abandoned) thread.join();
+  abandoned.clear();
 }
 
 void Background::check_interrupt() {

@@ -18,7 +18,7 @@ namespace riffle::python {
 class Background {
  public:
   Background();
-  // Waits for the work that was given, unless it is a part of that work.
+  // Waits, without the GIL, for the work that was given, unless it is a part of that work.
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
@@ -45,6 +45,20 @@ class Background {
     return result.get();
   }
 
+  // Does `work` as run() does, in a thread of its own. After Ctrl-C nobody waits for the end of it
+  // but wait_for_abandoned().
+  template <typename Work>
+  static auto run_once(Work work, const std::function<void()>& interrupted) {
+    Background background;
+    try {
+      return background.run(std::move(work), interrupted);
+    } catch (const py::error_already_set&) {
+      background.abandon();
+      throw;
+    }
+  }
+  static void wait_for_abandoned();
+
  private:
   static constexpr std::chrono::milliseconds kPatience{50};
 
@@ -52,6 +66,8 @@ class Background {
   static void check_interrupt();
   bool is_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
   void give(std::function<void()> work);
+  void stop();
+  void abandon();
 
   struct Queue;
   // The thread's too, which may outlive this.

@@ -37,8 +37,7 @@ py::tuple embed_stream(const std::string& from, const std::string& checkpoint,
                        std::int64_t batch, const std::string& device) {
   const auto stream = input->hand_over();
   const auto stopped = std::make_shared<std::atomic<bool>>(false);
-  Background work;
-  const Embedded embedded = work.run(
+  const Embedded embedded = Background::run_once(
       [=] {
         const ModelSource source = open_model(from, checkpoint);
         source.objective->to(open_device(device.empty() ? source.device : device));
@@ -79,8 +78,7 @@ py::dict probe_run(const std::string& from, const std::string& checkpoint, const
                    std::int64_t asked_size, const std::string& device) {
   const auto train_stream = train->hand_over();
   const auto val_stream = val->hand_over();
-  Background work;
-  return probe_dict(work.run(
+  return probe_dict(Background::run_once(
       [=] {
         const LinearRecipe linear = linear_recipe(recipe);
         const ModelSource source = open_model(from, checkpoint);
@@ -99,11 +97,12 @@ py::dict probe_run(const std::string& from, const std::string& checkpoint, const
 py::dict probe_features(const at::Tensor& train, const std::vector<std::string>& train_labels,
                         const at::Tensor& val, const std::vector<std::string>& val_labels,
                         const std::string& recipe) {
-  Background work;
-  return probe_dict(work.run([=] {
-    return probe(LabelledFeatures{train, train_labels}, LabelledFeatures{val, val_labels},
-                 linear_recipe(recipe));
-  }));
+  return probe_dict(Background::run_once(
+      [=] {
+        return probe(LabelledFeatures{train, train_labels}, LabelledFeatures{val, val_labels},
+                     linear_recipe(recipe));
+      },
+      {}));
 }
 
 }  // namespace

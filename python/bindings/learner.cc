@@ -1,5 +1,6 @@
 #include "riffle/train/learner.h"
 
+#include <cmath>
 #include <numeric>
 
 #include "python/bindings/background.h"
@@ -53,8 +54,19 @@ class LearnerHandle {
 
 using OwnedLearner = Owned<LearnerHandle>;
 
-std::optional<std::map<std::string, double>> advance(const OwnedLearner& learner) {
-  const auto report = learner->use([](Learner& of) { return of.advance(); });
+// Makes so many updates, of which only the last is measured: reading a loss makes a GPU wait.
+std::optional<std::map<std::string, double>> advance(const OwnedLearner& learner,
+                                                     std::int64_t updates) {
+  const auto report = learner->use([updates](Learner& of) {
+    std::optional<UpdateReport> last;
+    for (std::int64_t i = 1; i <= updates; ++i) {
+      auto next = of.advance(/*measured=*/i == updates);
+      if (!next) break;
+      last = next;
+    }
+    if (last && std::isnan(last->loss)) of.measure(*last);
+    return last;
+  });
   if (!report) return std::nullopt;
   return std::map<std::string, double>{{"update", static_cast<double>(report->update)},
                                        {"samples_seen", static_cast<double>(report->samples_seen)},

@@ -1,5 +1,5 @@
 // The extension riffle._riffle. The package imports it after torch, whose libraries it uses.
-#include "python/bindings/bindings.h"
+#include "python/bindings/background.h"
 
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
@@ -15,6 +15,7 @@ PYBIND11_MODULE(_riffle, module) {
   // A program that uses riffle hears of what goes wrong, not of what goes on.
   set_log_level(LogLevel::warnings);
 
+  module.def("wait_for_abandoned", &Background::wait_for_abandoned);
   bind_streams(module);
   bind_buffer(module);
   bind_loader(module);

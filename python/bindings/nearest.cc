@@ -1,6 +1,9 @@
+#include <atomic>
+
 #include "python/bindings/background.h"
 #include "python/bindings/owned.h"
 
+#include "riffle/base/clock.h"
 #include "riffle/buffer/merge.h"
 #include "riffle/buffer/minred.h"
 #include "riffle/train/updater.h"
@@ -28,11 +31,24 @@ class Index {
 
   template <typename Call>
   auto use(Call call) {
-    return work_.run([index = index_, call = std::move(call)] { return call(*index); });
+    return work_.run([index = index_, seconds = seconds_, call = std::move(call)] {
+      const Stopwatch stopwatch{*seconds};
+      return call(*index);
+    });
   }
+  double seconds() const { return *seconds_; }
 
  private:
+  // Adds the time of its life.
+  struct Stopwatch {
+    std::atomic<double>& seconds;
+    const Clock::time_point start = Clock::now();
+    ~Stopwatch() { seconds += seconds_since(start); }
+  };
+
   std::shared_ptr<NearestIndex> index_;
+  // That calls took on the C++ side, so far.
+  std::shared_ptr<std::atomic<double>> seconds_ = std::make_shared<std::atomic<double>>(0.0);
   Background work_;
 };
 
@@ -91,6 +107,7 @@ void bind_nearest(py::module_& module) {
            [](const OwnedIndex& index) {
              return index->use([](NearestIndex& of) { return of.nearest_distances(); });
            })
+      .def("seconds", [](const OwnedIndex& index) { return index->seconds(); })
       .def("save",
            [](const OwnedIndex& index) {
              return index->use([](NearestIndex& of) { return of.save(); });

@@ -18,6 +18,13 @@ def pictures(n, size=32, seed=0):
     return torch.randint(256, (n, 3, size, size), dtype=torch.uint8, generator=generator)
 
 
+def require_refusal(use, message):
+    """Requires that a call raises riffle.Error with a message of one line that matches."""
+    with pytest.raises(riffle.Error, match=message) as raised:
+        use()
+    assert "\n" not in str(raised.value)
+
+
 @pytest.fixture
 def interrupted():
     """Calls a function that waits, presses Ctrl-C meanwhile, and checks that it ends within a second."""

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pathlib
 import pkgutil
+import re
 import subprocess
 import sys
 
@@ -72,3 +73,13 @@ def test_types_are_right():
                               "--cache-dir=/dev/null", "--follow-imports=silent", str(PACKAGE)],
                              capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
+
+
+def test_the_guide_can_be_followed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    guide = (pathlib.Path(__file__).parents[2] / "docs" / "python.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
+    assert len(blocks) > 5
+    names = {}
+    for block in blocks:
+        exec(compile(block, "docs/python.md", "exec"), names)

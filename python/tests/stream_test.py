@@ -3,7 +3,7 @@
 import numpy
 import pytest
 import torch
-from conftest import pictures
+from conftest import pictures, require_refusal
 from PIL import Image
 
 import riffle
@@ -115,9 +115,7 @@ def test_an_iterator_cannot_go_back():
     ([numpy.zeros((4, 4), dtype=numpy.uint8)], [], "uint8 array"),
 ])
 def test_errors_are_one_line_that_says_what_to_do(source, shapes, message):
-    with pytest.raises(riffle.Error, match=message) as raised:
-        next(riffle.open_stream(source, shapes))
-    assert "\n" not in str(raised.value)
+    require_refusal(lambda: next(riffle.open_stream(source, shapes)), message)
 
 
 def test_what_a_python_stream_raises_is_named():
