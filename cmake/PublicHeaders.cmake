@@ -18,6 +18,7 @@ set(RIFFLE_PUBLIC_HEADERS
   riffle/buffer/replay_buffer.h
   riffle/buffer/store.h
   riffle/image/picture.h
+  riffle/model/encoder.h
   riffle/model/model_config.h
   riffle/model/objective.h
   riffle/model/state.h

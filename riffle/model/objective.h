@@ -15,6 +15,7 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
+#include "riffle/model/encoder.h"
 #include "riffle/model/model_config.h"
 
 namespace riffle {
@@ -39,7 +40,7 @@ struct ObjectiveOutput {
 // Views are [n, channels, height, width]. Their type is the one computed in; losses, embeddings and
 // features are float32 all the same. forward() and grow_to() are for one thread; features() and
 // encode() leave the module as it is and may be called from other threads while nothing trains.
-class Objective : public torch::nn::Module {
+class Objective : public Encoder {
  public:
   // Training mode. `views`: two of each sample, the first ones of all samples, then the second
   // ones, each half with batch-norm statistics of its own.
@@ -57,7 +58,7 @@ class Objective : public torch::nn::Module {
 
   // Returns what probes and users want, [n, encoder_dim]: pooled encoder output in evaluation mode,
   // no gradient.
-  torch::Tensor encode(const torch::Tensor& pictures);
+  torch::Tensor encode(const torch::Tensor& pictures) override;
 
   // Lets the network grow (model.grow_every): to be called before each forward(), with the number
   // of updates made so far. Returns true when the network that trains is another one from here on:
@@ -66,7 +67,7 @@ class Objective : public torch::nn::Module {
   bool grow_to(std::int64_t update);
 
   std::int64_t feature_dim() const { return feature_dim_; }
-  std::int64_t encoder_dim() const;
+  std::int64_t encoder_dim() const override;
 
   // Parameters whose learning rate may be held constant (SimSiam's predictor). The others follow
   // the schedule.

@@ -220,4 +220,5 @@ def main():
     write(target, result)
 
 
-main()
+if __name__ == "__main__":
+    main()
