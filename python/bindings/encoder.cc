@@ -43,10 +43,10 @@ py::tuple embed_stream(const std::string& from, const std::string& checkpoint,
         source.objective->to(open_device(device.empty() ? source.device : device));
         Embedded result;
         embed(*source.objective, *stream, samples, source.picture_size(size), batch,
-              [&](std::span<const Sample> rows, const at::Tensor& features) {
+              [&](const EmbeddedBatch& rows) {
                 if (*stopped) throw Interrupted();
-                result.features.push_back(features.cpu());
-                for (const Sample& row : rows) {
+                result.features.push_back(rows.features.cpu());
+                for (const Sample& row : rows.samples) {
                   result.indices.push_back(row.index);
                   result.clips.push_back(row.clip);
                   result.labels.push_back(row.label);
