@@ -74,6 +74,12 @@ void add_choice_flags(CLI::App& command, CurateConfig& config) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}))
       ->option_text("N");
   command
+      .add_option("--per", config.per,
+                  "Keep as many of each label or source (film, shard, folder) instead")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Quota>{{"label", Quota::label}, {"source", Quota::source}}))
+      ->option_text("WHAT");
+  command
       .add_option("--near", config.near,
                   "A picture at most this far from a kept one (cosine distance) is its repeat")
       ->check(CLI::Range(0.0, 2.0))

@@ -1,7 +1,9 @@
 #include "riffle/curate/curate.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <optional>
 #include <regex>
 #include <set>
@@ -30,10 +32,13 @@ namespace fs = std::filesystem;
 
 // All that decides which pictures are kept, in one line.
 std::string settings_text(const CurateConfig& config) {
+  const char* per = config.per == Quota::label    ? " of each label"
+                    : config.per == Quota::source ? " of each source"
+                                                  : "";
   return cat(
-      "stream ", config.stream, ", shapes '", config.shapes, "', keep ", config.keep, ", near ",
-      config.near, ", encoder ", config.encoder, ", size ", config.size, ", batch ", config.batch,
-      config.pictures ? "" : ", no pictures",
+      "stream ", config.stream, ", shapes '", config.shapes, "', keep ", config.keep, per,
+      ", near ", config.near, ", encoder ", config.encoder, ", size ", config.size, ", batch ",
+      config.batch, config.pictures ? "" : ", no pictures",
       config.shards.empty() ? "" : cat(", shards ", config.shards, " of ", config.shard_size),
       config.assignments ? ", assignments" : "");
 }
@@ -53,8 +58,6 @@ class CuratingPass {
   CuratingPass(const CurateConfig& config, Objective& encoder)
       : config_(config),
         encoder_(encoder),
-        selector_(
-            {config.keep, config.near, encoder.encoder_dim(), config.batch, device_of(encoder)}),
         lock_(lock()),
         stream_(open_with_originals(config.stream, config.shapes)),
         signals_([this](const char*) { stop(); }, 0) {
@@ -90,7 +93,7 @@ class CuratingPass {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     result.seconds = seconds.count();
     result.skipped = stream_->skipped();
-    if (stopped_) result.kept = selector_.size();
+    if (stopped_) result.kept = size();
     return result;
   }
 
@@ -130,9 +133,12 @@ class CuratingPass {
       throw Error(cat(config_.out.string(), " was begun with other settings (", text("settings"),
                       "); use the same ones, or another folder"));
     }
-    const auto numbers = find_integers(saved.tensors, "numbers", 2);
+    const auto numbers = find_integers(saved.tensors, "numbers", 3);
     samples_ = numbers[0];
-    selector_.restore(find_part(saved.tensors, "selector."));
+    const auto names = find_texts(saved.tensors, "groups", numbers[2]);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      selector_of(names[i]).restore(find_part(saved.tensors, cat("selector.", i, ".")));
+    }
     stream_->seek(text("position"));
     position_ = text("position");
     if (config_.assignments) fs::resize_file(log_path(), static_cast<std::uintmax_t>(numbers[1]));
@@ -143,8 +149,10 @@ class CuratingPass {
   void remove_strangers() {
     if (samples_ == 0) fs::remove(log_path());
     std::set<fs::path> known;
-    for (const std::int64_t slot : selector_.slots()) {
-      known.insert(pictures() / selector_.kept(slot).file);
+    for (const auto& [name, selector] : selectors_) {
+      for (const std::int64_t slot : selector.slots()) {
+        known.insert(pictures() / selector.kept(slot).file);
+      }
     }
     if (!fs::exists(pictures())) return;
     std::vector<fs::path> strangers;
@@ -156,18 +164,35 @@ class CuratingPass {
     for (const fs::path& path : strangers) fs::remove(path);
   }
 
+  Selector& selector_of(const std::string& group) {
+    const SelectorConfig each{config_.keep, config_.near, encoder_.encoder_dim(), config_.batch,
+                              device_of(encoder_)};
+    return selectors_.try_emplace(group, each).first->second;
+  }
+
+  std::string group_of(const Sample& sample) const {
+    if (config_.per == Quota::label) return sample.label;
+    return config_.per == Quota::source ? source_of(sample.key) : "";
+  }
+
+  std::int64_t size() const {
+    std::int64_t all = 0;
+    for (const auto& [name, selector] : selectors_) all += selector.size();
+    return all;
+  }
+
   void take(const EmbeddedBatch& read) {
-    const Selector::Change change = selector_.offer(read.samples, read.features);
-    for (const std::int64_t slot : change.left) leaving_.push_back(selector_.kept(slot).file);
-    if (config_.pictures) {
-      for (const auto& [slot, place] : change.entered) write(slot, read.samples[place]);
+    std::map<std::string, std::vector<std::int64_t>> groups;
+    for (std::int64_t i = 0; i < std::ssize(read.samples); ++i) {
+      groups[group_of(read.samples[static_cast<std::size_t>(i)])].push_back(i);
     }
-    if (log_) {
-      std::string lines;
-      for (const Repeat& repeat : change.repeats) {
-        lines += cat(repeat.index, ' ', repeat.of, ' ', encode_percent(repeat.key), '\n');
+    for (const auto& [name, places] : groups) {
+      std::vector<Sample> samples;
+      for (const std::int64_t i : places) {
+        samples.push_back(read.samples[static_cast<std::size_t>(i)]);
       }
-      log_->append(lines);
+      const at::Tensor rows = integers_tensor(places).to(read.features.device());
+      offer(selector_of(name), samples, read.features.index_select(0, rows));
     }
     samples_ += std::ssize(read.samples);
     position_ = read.position;
@@ -177,7 +202,24 @@ class CuratingPass {
     saved_at_ = std::chrono::steady_clock::now();
   }
 
-  void write(std::int64_t slot, const Sample& sample) {
+  void offer(Selector& selector, std::span<const Sample> samples, const at::Tensor& features) {
+    const Selector::Change change = selector.offer(samples, features);
+    for (const std::int64_t slot : change.left) leaving_.push_back(selector.kept(slot).file);
+    if (config_.pictures) {
+      for (const auto& [slot, place] : change.entered) {
+        selector.set_file(slot, write(samples[place]));
+      }
+    }
+    if (!log_) return;
+    std::string lines;
+    for (const Repeat& repeat : change.repeats) {
+      lines += cat(repeat.index, ' ', repeat.of, ' ', encode_percent(repeat.key), '\n');
+    }
+    log_->append(lines);
+  }
+
+  // Returns where the picture is now, below pictures().
+  std::string write(const Sample& sample) {
     const auto& bytes = *sample.picture.file;
     const std::string file = original_path(sample, bytes);
     const fs::path path = pictures() / file;
@@ -185,17 +227,22 @@ class CuratingPass {
     Descriptor out(path, O_WRONLY | O_CREAT | O_TRUNC);
     out.write(bytes);
     out.close();
-    selector_.set_file(slot, file);
+    return file;
   }
 
   // Pictures that left go only when no state speaks of them any more.
   void save() {
     lock_.require_in_place();
     flush();
-    NamedTensors state = {
-        {"numbers", integers_tensor(std::vector<std::int64_t>{
-                        samples_, log_ ? static_cast<std::int64_t>(log_->size()) : 0})}};
-    add_part(state, "selector.", selector_.save());
+    const std::int64_t logged = log_ ? static_cast<std::int64_t>(log_->size()) : 0;
+    NamedTensors state = {{"numbers", integers_tensor(std::vector<std::int64_t>{
+                                          samples_, logged, std::ssize(selectors_)})}};
+    std::vector<std::string> names;
+    for (auto& [name, selector] : selectors_) {
+      add_part(state, cat("selector.", names.size(), "."), selector.save());
+      names.push_back(name);
+    }
+    add_texts(state, "groups", names);
     write_safetensors(state_path(), state,
                       {{"settings", settings_text(config_)}, {"position", position_}});
     remove_leaving();
@@ -219,7 +266,12 @@ class CuratingPass {
 
   void finish(CurateResult& result) {
     save();
-    std::vector<Chosen> pictures_kept = chosen(selector_);
+    std::vector<Chosen> pictures_kept;
+    for (auto& [name, selector] : selectors_) {
+      const auto part = chosen(selector);
+      pictures_kept.insert(pictures_kept.end(), part.begin(), part.end());
+    }
+    std::ranges::sort(pictures_kept, {}, [](const Chosen& picture) { return picture.kept.index; });
     result.alone = std::ranges::count(pictures_kept, true, &Chosen::alone);
     if (config_.alone == Alone::drop) {
       for (const Chosen& picture : pictures_kept) {
@@ -260,7 +312,7 @@ class CuratingPass {
 
   const CurateConfig& config_;
   Objective& encoder_;
-  Selector selector_;
+  std::map<std::string, Selector> selectors_;  // by what has a quota of its own
   const FileLock lock_;
   std::unique_ptr<Stream> stream_;
   std::optional<AppendFile> log_;
@@ -274,6 +326,15 @@ class CuratingPass {
 };
 
 }  // namespace
+
+std::string source_of(const std::string& key) {
+  const std::size_t frame = key.rfind('#');
+  if (frame != std::string::npos) return key.substr(0, frame);
+  const std::size_t member = key.find(".tar");
+  const std::size_t colon = member == std::string::npos ? member : key.find(':', member);
+  if (colon != std::string::npos) return key.substr(0, colon);
+  return fs::path(key).parent_path().string();
+}
 
 bool is_shard_pattern(const std::string& name) {
   static const std::regex kPattern("[^%/]*%(0[1-9])?d[^%/]*");

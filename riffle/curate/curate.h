@@ -22,6 +22,10 @@
 
 namespace riffle {
 
+// Of what `keep` pictures are kept: of the whole stream, of each label, or of each source (a film,
+// a shard, a folder of pictures).
+enum class Quota { whole, label, source };
+
 // What happens to pictures that stand alone (selection.h).
 enum class Alone { keep, drop, report };
 
@@ -29,6 +33,7 @@ struct CurateConfig {
   std::string stream;
   std::string shapes;
   std::int64_t keep = 0;
+  Quota per = Quota::whole;
   double near = -1;
   std::filesystem::path out;
   // Of the encoder, to know it again.
@@ -62,6 +67,9 @@ struct CurateResult {
   std::int64_t samples_now = 0;
   std::map<std::string, std::int64_t> skipped;
 };
+
+// Returns the film, shard or folder that a sample's key names.
+std::string source_of(const std::string& key);
 
 // Returns whether a name has one number to be filled in, as "%06d" or "%d", and nothing else that
 // printf would take for its own.

@@ -115,10 +115,16 @@ TEST_F(CurateTest, NearDropsCopiesAndNothingElse) {
 }
 
 TEST_F(CurateTest, StoppedByAFailureAnywhereItEndsWithTheSameSelection) {
-  select(config("whole"));
+  const auto quota = [this](const std::string& out) {
+    auto each = config(out);
+    each.keep = 6;
+    each.per = Quota::label;
+    return each;
+  };
+  select(quota("whole"));
   const auto whole = contents(folder_ / "whole");
   int failures = 0;
-  for (int failing = 1;; failing += 23) {
+  for (int failing = 1;; failing += 41) {
     const std::string out = cat("out", failing);
     std::atomic<int> steps = 0;
     bool failed = false;
@@ -129,7 +135,7 @@ TEST_F(CurateTest, StoppedByAFailureAnywhereItEndsWithTheSameSelection) {
         return FileFault{counts && ++steps == failing ? ENOSPC : 0};
       });
       try {
-        select(config(out));
+        select(quota(out));
       } catch (const Error&) {
         failed = true;
       }
@@ -137,7 +143,7 @@ TEST_F(CurateTest, StoppedByAFailureAnywhereItEndsWithTheSameSelection) {
     if (steps < failing) break;
     if (failed) ++failures;
     if (!fs::exists(folder_ / out / "selection.csv")) {
-      EXPECT_TRUE(select(config(out)).finished);
+      EXPECT_TRUE(select(quota(out)).finished);
     }
     auto left = contents(folder_ / out);
     left.erase("state.safetensors");  // a failure after the selection was whole may leave them
@@ -208,6 +214,26 @@ TEST(ShardPattern, HasOneNumber) {
   for (const char* bad : {"part.tar", "%s.tar", "%d-%d.tar", "%n%06d.tar", "%12345d.tar", "a/%d"}) {
     EXPECT_FALSE(is_shard_pattern(bad)) << bad;
   }
+}
+
+TEST_F(CurateTest, EachLabelOrSourceHasItsQuota) {
+  for (const Quota per : {Quota::label, Quota::source}) {
+    auto quota = config(per == Quota::label ? "labels" : "sources");
+    quota.keep = 4;
+    quota.per = per;
+    EXPECT_EQ(select(quota).kept, 8);
+    for (const char* label : {"day", "night"}) {
+      const fs::directory_iterator files(quota.out / "pictures" / label);
+      EXPECT_EQ(std::distance(files, {}), 4);
+    }
+  }
+}
+
+TEST(SourceOf, IsAFilmAShardOrAFolder) {
+  EXPECT_EQ(source_of("films/a#b.mp4#120"), "films/a#b.mp4");
+  EXPECT_EQ(source_of("/data/part-0.tar:cat/1.jpg"), "/data/part-0.tar");
+  EXPECT_EQ(source_of("photos/cat/1.jpg"), "photos/cat");
+  EXPECT_EQ(source_of(""), "");
 }
 
 TEST_F(CurateTest, AListHasNoPictures) {
