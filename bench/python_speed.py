@@ -3,7 +3,7 @@
     PYTHONPATH=build/python python bench/python_speed.py loader      # beside the C++ learner's own loop
     PYTHONPATH=build/python python bench/python_speed.py jpeg        # shards of JPEGs, beside WebDataset and torchvision
     PYTHONPATH=build/python python bench/python_speed.py views       # two views at 224 px, beside torchvision v2
-    PYTHONPATH=build/python python bench/python_speed.py minred      # MinRed, beside the C++ calls alone
+    PYTHONPATH=build/python python bench/python_speed.py minred      # MinRed, beside the same calls in C++
 
 `--device cuda` for views and minred. All take turns, round by round, so that a change of the machine's load hits both; a
 ratio is the median of the rounds' ratios. A peer that cannot be imported is left out, with the reason on standard error.
@@ -203,7 +203,8 @@ def views(args):
 
 
 def minred(args):
-    """What training does to the index for each stream batch, by Python's clock and by the clock around the C++ calls."""
+    """What training does to the index for a stream batch: by calls from Python, and by one call that does the same in C++,
+    in turn on one index."""
     slots, batch, updates = args.capacity + args.batch, args.batch, 5
     random = torch.Generator().manual_seed(0)
     index = riffle.NearestIndex(slots, args.dim, device=args.device, feature_type="float16")
@@ -214,30 +215,32 @@ def minred(args):
         rows = live[first:first + 4096]
         index.set(rows, features[first:first + len(rows)])
     index.take(0)
+    measure = timer(args.device)
 
-    def stream_batch():
+    def by_python(drawn, new):
+        for rows in drawn:
+            index.blend(rows, features[:batch], 0.5, ages=rows)
+        index.set(free, new, ages=free)
+        return index.take(batch).slots.tolist()
+
+    def by_cpp(drawn, new):
+        return index._index.stream_batch(drawn, features[:batch], 0.5, free, new)
+
+    def stream_batch(way):
         nonlocal live, free
         drawn = [[live[i] for i in torch.randperm(len(live), generator=random)[:batch].tolist()] for _ in range(updates)]
         new = torch.randn(batch, args.dim, generator=random).to(args.device)
-        timer(args.device)(lambda: None, 1)  # waits for the GPU
-        before, start = index._index.seconds(), time.perf_counter()
-        for rows in drawn:
-            index.blend(rows, features[:batch], 0.5)
-        index.set(free, new)
-        gone = index.take(batch).slots.tolist()
-        took, inside = time.perf_counter() - start, index._index.seconds() - before
+        gone = []
+        seconds = measure(lambda: gone.extend(way(drawn, new)), 1)
         left = set(gone)
         live = [slot for slot in live + free if slot not in left]
         free = gone
-        return took, inside
+        return seconds
 
-    for _ in range(3):
-        stream_batch()
-    times = [stream_batch() for _ in range(args.batches)]
+    ours, theirs = turns(args.batches, lambda: stream_batch(by_python), lambda: stream_batch(by_cpp))
     report("minred", device=args.device, capacity=args.capacity, dim=args.dim, batch=batch,
-           python_ms=1e3 * statistics.median(took for took, _ in times),
-           cpp_ms=1e3 * statistics.median(inside for _, inside in times),
-           ratio=statistics.median(took / inside for took, inside in times))
+           python_ms=1e3 * statistics.median(ours), cpp_ms=1e3 * statistics.median(theirs),
+           ratio=statistics.median(ours) / statistics.median(theirs))
 
 
 def main():

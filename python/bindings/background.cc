@@ -15,7 +15,8 @@ std::vector<std::thread>& abandoned = *new std::vector<std::thread>;
 }  // namespace
 
 struct Background::Queue {
-  std::mutex mutex;
+  std::mutex working;  // held by whoever does work
+  std::mutex mutex;    // guards what follows
   std::condition_variable changed;
   std::deque<std::function<void()>> work;
   bool stopping = false;
@@ -26,11 +27,14 @@ struct Background::Queue {
       changed.wait(lock, [this] { return !work.empty() || stopping; });
       if (work.empty()) return;
       auto next = std::move(work.front());
-      work.pop_front();
       lock.unlock();
-      next();
+      {
+        const std::lock_guard turn(working);
+        next();
+      }
       next = nullptr;  // what it owns must not live on while more work is awaited
       lock.lock();
+      work.pop_front();
     }
   }
 };
@@ -75,6 +79,13 @@ void Background::wait_for_abandoned() {
 void Background::check_interrupt() {
   const py::gil_scoped_acquire acquire;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+std::unique_lock<std::mutex> Background::take_turn() {
+  if (is_own_thread()) return {};
+  const std::lock_guard lock(queue_->mutex);
+  if (!queue_->work.empty()) return {};
+  return std::unique_lock(queue_->working, std::try_to_lock);
 }
 
 void Background::give(std::function<void()> work) {

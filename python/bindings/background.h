@@ -45,6 +45,16 @@ class Background {
     return result.get();
   }
 
+  // Does `work`, which must be short, in the calling thread, if there is no other to wait for.
+  template <typename Work>
+  auto run_short(Work work) {
+    {
+      const py::gil_scoped_release release;
+      if (const auto turn = take_turn()) return work();
+    }
+    return run(std::move(work));
+  }
+
   // Does `work` as run() does, in a thread of its own. After Ctrl-C nobody waits for the end of it
   // but wait_for_abandoned().
   template <typename Work>
@@ -65,6 +75,8 @@ class Background {
   // Raises KeyboardInterrupt if Ctrl-C was pressed.
   static void check_interrupt();
   bool is_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
+  // Returns the right to work now, or nothing while there is other work.
+  std::unique_lock<std::mutex> take_turn();
   void give(std::function<void()> work);
   void stop();
   void abandon();

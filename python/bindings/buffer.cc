@@ -43,7 +43,7 @@ void insert(const OwnedBuffer& buffer, const at::Tensor& pictures,
 
 DrawnBatch sample(const OwnedBuffer& buffer, std::int64_t n, std::uint64_t seed,
                   std::uint64_t step) {
-  return buffer->use([=](ReplayBuffer& from) {
+  return buffer->use_shortly([=](ReplayBuffer& from) {
     Random random(seed, Purpose("draw"), step);
     return drawn_batch(from, from.sample(n, random), static_cast<std::int64_t>(step));
   });
@@ -96,7 +96,7 @@ void bind_buffer(py::module_& module) {
 
   const auto get = [](auto member) {
     return [member](const OwnedBuffer& buffer) {
-      return buffer->use([member](ReplayBuffer& of) { return (of.*member)(); });
+      return buffer->use_shortly([member](ReplayBuffer& of) { return (of.*member)(); });
     };
   };
   py::class_<OwnedBuffer>(module, "ReplayBuffer")
@@ -105,7 +105,7 @@ void bind_buffer(py::module_& module) {
       .def("sample", &sample)
       .def("track",
            [](const OwnedBuffer& buffer, const DrawnBatch& batch, const at::Tensor& features) {
-             buffer->use([=](ReplayBuffer& to) { to.track(batch.draw, features); });
+             buffer->use_shortly([=](ReplayBuffer& to) { to.track(batch.draw, features); });
            })
       .def("pictures",
            [](const OwnedBuffer& buffer, const std::vector<Slot>& slots) {

@@ -55,7 +55,7 @@ class Loader {
 
   template <typename Result>
   auto get(Result (Replay::*member)() const) {
-    return buffer_->use(
+    return buffer_->use_shortly(
         [state = state_, member](ReplayBuffer&) { return (state->replay.*member)(); });
   }
 

@@ -1,9 +1,6 @@
-#include <atomic>
-
 #include "python/bindings/background.h"
 #include "python/bindings/owned.h"
 
-#include "riffle/base/clock.h"
 #include "riffle/buffer/merge.h"
 #include "riffle/buffer/minred.h"
 #include "riffle/train/updater.h"
@@ -31,24 +28,15 @@ class Index {
 
   template <typename Call>
   auto use(Call call) {
-    return work_.run([index = index_, seconds = seconds_, call = std::move(call)] {
-      const Stopwatch stopwatch{*seconds};
-      return call(*index);
-    });
+    return work_.run([index = index_, call = std::move(call)] { return call(*index); });
   }
-  double seconds() const { return *seconds_; }
+  template <typename Call>
+  auto use_shortly(Call call) {
+    return work_.run_short([index = index_, call = std::move(call)] { return call(*index); });
+  }
 
  private:
-  // Adds the time of its life.
-  struct Stopwatch {
-    std::atomic<double>& seconds;
-    const Clock::time_point start = Clock::now();
-    ~Stopwatch() { seconds += seconds_since(start); }
-  };
-
   std::shared_ptr<NearestIndex> index_;
-  // That calls took on the C++ side, so far.
-  std::shared_ptr<std::atomic<double>> seconds_ = std::make_shared<std::atomic<double>>(0.0);
   Background work_;
 };
 
@@ -75,27 +63,30 @@ void bind_nearest(py::module_& module) {
       }))
       .def("set",
            [](const OwnedIndex& index, Slots slots, Ages ages, at::Tensor features) {
-             index->use([=](NearestIndex& to) { to.set(slots, ages, features); });
+             index->use_shortly([=](NearestIndex& to) { to.set(slots, ages, features); });
            })
       .def("blend",
            [](const OwnedIndex& index, Slots slots, Ages ages, at::Tensor features,
               double momentum) {
-             index->use([=](NearestIndex& to) { to.blend(slots, ages, features, momentum); });
+             index->use_shortly(
+                 [=](NearestIndex& to) { to.blend(slots, ages, features, momentum); });
            })
-      .def("erase", [](const OwnedIndex& index,
-                       Slots slots) { index->use([=](NearestIndex& from) { from.erase(slots); }); })
+      .def("erase",
+           [](const OwnedIndex& index, Slots slots) {
+             index->use_shortly([=](NearestIndex& from) { from.erase(slots); });
+           })
       .def("take", &take)
       .def("contains",
            [](const OwnedIndex& index, std::int64_t slot) {
-             return index->use([=](NearestIndex& of) { return of.contains(slot); });
+             return index->use_shortly([=](NearestIndex& of) { return of.contains(slot); });
            })
       .def("size",
            [](const OwnedIndex& index) {
-             return index->use([](NearestIndex& of) { return of.size(); });
+             return index->use_shortly([](NearestIndex& of) { return of.size(); });
            })
       .def("weigh",
            [](const OwnedIndex& index, Slots slots, std::vector<double> weights) {
-             index->use([=](NearestIndex& to) { to.weigh(slots, weights); });
+             index->use_shortly([=](NearestIndex& to) { to.weigh(slots, weights); });
            })
       .def("weights",
            [](const OwnedIndex& index) {
@@ -107,7 +98,23 @@ void bind_nearest(py::module_& module) {
            [](const OwnedIndex& index) {
              return index->use([](NearestIndex& of) { return of.nearest_distances(); });
            })
-      .def("seconds", [](const OwnedIndex& index) { return index->seconds(); })
+      // What training does to an index for a stream batch, all of it on the C++ side: what calls
+      // from Python are measured against.
+      .def("stream_batch",
+           [](const OwnedIndex& index, std::vector<Slots> drawn, at::Tensor features,
+              double momentum, Slots arrived, at::Tensor arrived_features) {
+             return index->use([=](NearestIndex& to) {
+               for (const Slots& slots : drawn) {
+                 to.blend(slots, Ages(slots.begin(), slots.end()), features, momentum);
+               }
+               to.set(arrived, Ages(arrived.begin(), arrived.end()), arrived_features);
+               Slots gone;
+               for (const auto& [slot, into] : to.take_most_redundant(std::ssize(arrived))) {
+                 gone.push_back(slot);
+               }
+               return gone;
+             });
+           })
       .def("save",
            [](const OwnedIndex& index) {
              return index->use([](NearestIndex& of) { return of.save(); });

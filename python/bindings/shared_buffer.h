@@ -21,6 +21,11 @@ class SharedBuffer {
   auto use(Call call) {
     return work_.run([buffer = buffer_, call = std::move(call)] { return call(*buffer); });
   }
+  // The same for calls that never take long.
+  template <typename Call>
+  auto use_shortly(Call call) {
+    return work_.run_short([buffer = buffer_, call = std::move(call)] { return call(*buffer); });
+  }
   const std::shared_ptr<ReplayBuffer>& get() const { return buffer_; }
 
  private:

@@ -18,7 +18,9 @@ class Removed(NamedTuple):
 
 
 def _integers(values: Any) -> list[int]:
-    return [int(value) for value in torch.as_tensor(values, dtype=torch.int64).reshape(-1).tolist()]
+    if isinstance(values, (list, range)):
+        return list(values)
+    return torch.as_tensor(values, dtype=torch.int64).reshape(-1).tolist()
 
 
 class NearestIndex:
@@ -112,7 +114,7 @@ class NearestIndex:
 
     def _checked_slots(self, slots: Any) -> list[int]:
         names = _integers(slots)
-        for slot in names:
+        for slot in (min(names, default=0), max(names, default=0)):
             if not 0 <= slot < self._slots:
                 raise Error(f"slot {slot} is not in [0, {self._slots})")
         if len(set(names)) != len(names):
@@ -128,7 +130,7 @@ class NearestIndex:
             rows = rows.to(torch.float32)
         if ages is None:
             ages = range(self._changes, self._changes + len(names))
-        when = _integers(list(ages) if isinstance(ages, range) else ages)
+        when = _integers(ages)
         if len(when) != len(names):
             raise Error(f"{len(when)} ages for {len(names)} slots")
         self._changes += len(names)
