@@ -24,6 +24,7 @@ set(RIFFLE_PUBLIC_HEADERS
   riffle/model/state.h
   riffle/tensors/named_tensors.h
   riffle/tensors/side_copy.h
+  riffle/train/device.h
   riffle/train/intake.h
   riffle/train/train_config.h
   riffle/train/updater.h)

@@ -195,7 +195,7 @@ void add_buffer_command(CLI::App& app) {
       ->option_text("ORDER [least-redundant]");
   command
       ->add_option("--device", options->device,
-                   "Where to compare features, cpu or cuda; default: the run's")
+                   "Where to compare features: cpu, cuda or cuda:N; default: the run's")
       ->option_text("NAME");
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(

@@ -1,6 +1,8 @@
 #include "apps/riffle/config_flags.h"
 
+#include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/buffer/policy.h"
 
 namespace riffle {
 
@@ -12,6 +14,7 @@ ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<FlagForKey>& flags
   for (const auto& [flag, key, repeatable] : flags) {
     const Fields::Field& field = *fields.at(key);
     auto given = std::make_unique<Given>();
+    given->flag = flag;
     given->key = key;
     std::string help = field.help;
     if (!field.choices.empty()) help += cat(" (", join(field.choices, ", "), ")");
@@ -32,11 +35,37 @@ ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<FlagForKey>& flags
 Config ConfigFlags::build() const {
   ConfigBuilder builder;
   if (!file_.empty()) builder.read_yaml(file_);
+  std::vector<const Given*> given_flags;
   for (const auto& given : flags_) {
-    if (given->option->count() > 0) builder.set(given->key, given->value);
+    if (given->option->count() == 0) continue;
+    given_flags.push_back(given.get());
+    try {
+      builder.set(given->key, given->value);
+    } catch (const Error& error) {
+      throw Error(cat(given->flag, ' ', given->value, ": ", error.what()));
+    }
   }
-  for (const auto& assignment : assignments_) builder.set_assignment(assignment);
-  return builder.build();
+  for (const auto& assignment : assignments_) {
+    builder.set_assignment(assignment);
+    for (const Given* given : given_flags) {
+      const std::string prefix = given->key + '=';
+      if (!assignment.starts_with(prefix) || assignment.substr(prefix.size()) == given->value) {
+        continue;
+      }
+      throw Error(cat(given->flag, ' ', given->value, " contradicts --set ", assignment,
+                      ": both are ", given->key));
+    }
+  }
+  const Config config = builder.build();
+  const std::string& policy = config.learner.buffer.policy;
+  for (const Given* given : given_flags) {
+    const bool about_features = given->key == "buffer.features" || given->key == "buffer.tie";
+    if (about_features && !policy_kind(policy).wants_features) {
+      throw Error(cat(given->flag, ' ', given->value, " has no effect with --buffer ", policy,
+                      ", which compares no features; leave it out"));
+    }
+  }
+  return config;
 }
 
 }  // namespace riffle

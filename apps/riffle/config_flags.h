@@ -27,11 +27,13 @@ class ConfigFlags {
   ConfigFlags(CLI::App& command, const std::vector<FlagForKey>& flags);
 
   // Returns the configuration from defaults, then the file, then flags, then --set. Throws Error as
-  // ConfigBuilder does.
+  // ConfigBuilder does, naming the flag that was given; if a flag and a --set contradict each
+  // other; and for a flag about features with a policy that has none.
   Config build() const;
 
  private:
   struct Given {
+    std::string flag;
     std::string key;
     std::string value;
     CLI::Option* option;

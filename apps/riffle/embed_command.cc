@@ -15,6 +15,9 @@
 namespace riffle {
 namespace {
 
+// As fit_square() does it.
+constexpr const char* kResize = "short side, then the centre square";
+
 struct EmbedOptions : EncoderFlags {
   std::string input;
   std::string shapes;
@@ -29,6 +32,7 @@ void run_embed(const EmbedOptions& options) {
   const int size = source.picture_size(options.size);
   source.objective->to(options.device_for(source));
   const auto stream = open_stream(options.input, options.shapes);
+  require_end(*stream, options.input, options.samples);
   FeatureFile file(options.out, source.objective->encoder_dim());
   const auto start = std::chrono::steady_clock::now();
   const std::int64_t samples =
@@ -44,13 +48,15 @@ void run_embed(const EmbedOptions& options) {
                                            {"samples", samples},
                                            {"features", source.objective->encoder_dim()},
                                            {"size", size},
+                                           {"resize", kResize},
                                            {"images_per_s", per_s},
                                            {"checkpoint", source.file},
                                            {"skipped", stream->skipped()}});
   } else {
     std::cout << options.out << ": " << samples << " x " << source.objective->encoder_dim()
-              << " features of pictures of " << size << " px, " << fixed(per_s, 0)
-              << " images/s; the samples are listed in " << file.table().string() << '\n';
+              << " features of pictures of " << size << " px (" << kResize << "), "
+              << fixed(per_s, 0) << " images/s; the samples are listed in " << file.table().string()
+              << '\n';
   }
 }
 

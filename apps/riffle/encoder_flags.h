@@ -6,7 +6,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
 #include "riffle/run/model_source.h"
+#include "riffle/stream/stream.h"
 #include "riffle/train/updater.h"
 
 namespace riffle {
@@ -28,7 +31,8 @@ struct EncoderFlags {
   }
   // Adds the flags that say how pictures are shown to it.
   void add_use_to(CLI::App& command) {
-    command.add_option("--device", device, "cpu or cuda; default: the run's")->option_text("NAME");
+    command.add_option("--device", device, "cpu, cuda or cuda:N; default: the run's")
+        ->option_text("NAME");
     command.add_option("--size", size, "Side of the pictures in px; default: the run's")
         ->check(CLI::Range(1, 4096))
         ->option_text("PX");
@@ -40,5 +44,11 @@ struct EncoderFlags {
     return open_device(device.empty() ? source.device : device);
   }
 };
+
+// Throws Error if the stream never ends and `samples` (0: all) sets no end either.
+inline void require_end(const Stream& stream, const std::string& uri, std::int64_t samples) {
+  if (samples > 0 || !stream.endless()) return;
+  throw Error(cat(uri, " never ends; say how much of it to read: --samples N"));
+}
 
 }  // namespace riffle

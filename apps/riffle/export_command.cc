@@ -26,6 +26,11 @@ std::string format_of(const ExportOptions& options) {
   const std::string by_ending = ending == ".onnx"          ? "onnx"
                                 : ending == ".safetensors" ? "safetensors"
                                                            : "";
+  if (options.format.empty() && by_ending.empty() && !ending.empty()) {
+    throw Error(cat("--out ", options.out,
+                    ": riffle writes .safetensors and .onnx files; name one ",
+                    "of them, or say --format"));
+  }
   if (options.format.empty()) return by_ending.empty() ? "safetensors" : by_ending;
   if (!by_ending.empty() && by_ending != options.format) {
     throw Error(cat("--format ", options.format, " contradicts --out ", options.out));

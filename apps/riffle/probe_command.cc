@@ -28,6 +28,7 @@ struct ProbeCommand : EncoderFlags {
 LabelledPictures read_labelled(const std::string& uri, const std::string& shapes,
                                std::int64_t samples, int size) {
   const auto stream = open_stream(uri, shapes);
+  require_end(*stream, uri, samples);
   return collect(*stream, samples, size);
 }
 
@@ -50,6 +51,11 @@ void run_probe(const ProbeCommand& options) {
   const int size = source.picture_size(options.size);
   const auto train = read_labelled(options.train, options.train_shapes, options.samples, size);
   const auto val = read_labelled(options.val, options.val_shapes, options.samples, size);
+  if (options.train == options.val && options.train_shapes == options.val_shapes) {
+    log_warning(
+        "--train and --val are the same set: the accuracies say what was remembered, not what "
+        "was learned");
+  }
   log_info(cat("probing ", source.file, " on ", train.labels.size(), " + ", val.labels.size(),
                " pictures"));
 

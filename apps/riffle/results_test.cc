@@ -82,6 +82,7 @@ TEST_F(ResultsTest, TheEndingOfAFileSaysItsFormat) {
   EXPECT_EQ(json_of("export run --out a.safetensors")["format"], "safetensors");
   EXPECT_EQ(json_of("export run --out weights")["format"], "safetensors");
   expect_refused("export run --format onnx --out b.safetensors", "contradicts");
+  expect_refused("export run --out b.pt", "riffle writes .safetensors and .onnx files");
 }
 
 TEST_F(ResultsTest, ACheckpointIsGivenByItsNameOrByAFileOfIt) {

@@ -12,7 +12,7 @@ void BufferConfig::describe(Fields& fields) {
   fields.add("buffer.policy", policy, policy_names(),
              "who leaves a full buffer; none: each stream batch is used once");
   fields.add("buffer.capacity", capacity,
-             "samples kept (65536), or memory for the whole buffer (8GiB, 500MB)");
+             "samples kept (65536, 64k), or memory for the whole buffer (8GiB, 500MB)");
   fields.add(
       "buffer.storage", storage, {{"raw", Storage::raw}, {"jpeg", Storage::jpeg}},
       "how pictures are kept; jpeg takes about an eighth of the memory and decodes at each draw");

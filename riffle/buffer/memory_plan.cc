@@ -1,6 +1,8 @@
 #include "riffle/buffer/memory_plan.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -118,32 +120,46 @@ void require_fits(const MemoryPlan& plan, const std::string& where, std::uint64_
 }  // namespace
 
 Capacity parse_capacity(const std::string& text) {
-  static constexpr std::array<std::pair<const char*, double>, 8> kUnits = {{{"KiB", 0x1p10},
-                                                                            {"MiB", 0x1p20},
-                                                                            {"GiB", 0x1p30},
-                                                                            {"TiB", 0x1p40},
-                                                                            {"KB", 1e3},
-                                                                            {"MB", 1e6},
-                                                                            {"GB", 1e9},
-                                                                            {"TB", 1e12}}};
+  // In lower case. Nobody means samples by "8G", nor bytes by "64k"; "1M" could be either.
+  static constexpr std::array<std::pair<std::string_view, double>, 10> kUnits = {{{"kib", 0x1p10},
+                                                                                  {"mib", 0x1p20},
+                                                                                  {"gib", 0x1p30},
+                                                                                  {"tib", 0x1p40},
+                                                                                  {"kb", 1e3},
+                                                                                  {"mb", 1e6},
+                                                                                  {"gb", 1e9},
+                                                                                  {"tb", 1e12},
+                                                                                  {"g", 0x1p30},
+                                                                                  {"t", 0x1p40}}};
   const auto bad = [&text] {
     return Error(
-        cat("buffer.capacity must be a number of samples (65536) or of bytes (8GiB, 500MB)",
+        cat("buffer.capacity must be a number of samples (65536, 64k) or of bytes (8GiB, 500MB)",
             ", not '", text, "'"));
+  };
+  std::string lower = text;
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char letter) { return std::tolower(letter); });
+  const auto before = [&lower](std::string_view unit) {
+    std::string_view number(lower);
+    number.remove_suffix(unit.size());
+    while (number.ends_with(' ')) number.remove_suffix(1);
+    return number;
   };
   Capacity capacity;
   try {
     for (const auto& [unit, factor] : kUnits) {
-      if (!text.ends_with(unit)) continue;
-      std::string_view number(text);
-      number.remove_suffix(std::string_view(unit).size());
-      while (number.ends_with(' ')) number.remove_suffix(1);
+      if (!lower.ends_with(unit)) continue;
+      const auto number = before(unit);
       const double bytes = parse_number(number, "buffer.capacity") * factor;
       if (!(bytes >= 1 && bytes < 0x1p62)) throw bad();
       capacity.bytes = static_cast<std::uint64_t>(bytes);
       return capacity;
     }
-    capacity.samples = parse_integer(text, "buffer.capacity");
+    constexpr std::int64_t kThousand = 1024;
+    const bool thousands = lower.ends_with('k');
+    const auto number = parse_integer(before(thousands ? "k" : ""), "buffer.capacity");
+    if (number > kMostSamples) throw bad();
+    capacity.samples = thousands ? kThousand * number : number;
   } catch (const Error&) {
     throw bad();
   }

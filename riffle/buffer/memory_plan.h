@@ -17,8 +17,9 @@ struct Capacity {
   std::uint64_t bytes = 0;
 };
 
-// Parses "65536", "8GiB", "1.5 GiB" or "500MB" (KiB, MiB, GiB, TiB count by 1024, KB, MB, GB, TB by
-// 1000). Throws Error if the text is something else.
+// Parses samples, "65536" or "64k", or bytes, "8GiB", "1.5 GiB", "8G" or "500MB" (k, KiB, MiB, GiB,
+// G, TiB, T count by 1024, KB, MB, GB, TB by 1000; upper and lower case are the same). Throws Error
+// if the text is something else.
 Capacity parse_capacity(const std::string& text);
 
 struct MemoryPlan {

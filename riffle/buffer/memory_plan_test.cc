@@ -28,6 +28,12 @@ TEST(MemoryPlan, CapacityIsReadInSamplesOrBytes) {
   EXPECT_EQ(parse_capacity("1.5 KiB").bytes, 1536u);
   EXPECT_EQ(parse_capacity("500MB").bytes, 500'000'000u);
   EXPECT_EQ(parse_capacity("2TB").bytes, 2'000'000'000'000u);
+  EXPECT_EQ(parse_capacity("8gib").bytes, std::uint64_t{8} << 30);
+  EXPECT_EQ(parse_capacity("8G").bytes, std::uint64_t{8} << 30);
+  EXPECT_EQ(parse_capacity("64k").samples, 65536);
+  for (const char* unclear : {"1M", "k", "0k", "8x", "-1k", "9999999999k"}) {
+    EXPECT_THROW(parse_capacity(unclear), Error) << unclear;
+  }
 }
 
 TEST(MemoryPlan, PartsCoverCapacityAndOneBatch) {

@@ -52,10 +52,19 @@ const fs::path& known_format(const fs::path& path) {
 
 fs::path table_for(fs::path path) { return path.replace_extension(".csv"); }
 
+// a.npy and a.safetensors would both have a.csv.
+const fs::path& only_one_of_its_name(const fs::path& path) {
+  fs::path other = known_format(path);
+  other.replace_extension(path.extension() == ".npy" ? ".safetensors" : ".npy");
+  if (!fs::exists(other)) return path;
+  throw Error(cat(path.string(), " would take the table of ", other.string(), ", ",
+                  table_for(path).string(), "; give another name, or remove the other matrix"));
+}
+
 }  // namespace
 
 FeatureFile::FeatureFile(const fs::path& path, std::int64_t dim)
-    : path_(known_format(path)), dim_(dim), matrix_(path), table_(table_for(path)) {
+    : path_(only_one_of_its_name(path)), dim_(dim), matrix_(path), table_(table_for(path)) {
   matrix_.append(header());
   table_.append("row,index,clip,label,key\n");
 }

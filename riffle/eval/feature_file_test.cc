@@ -57,6 +57,13 @@ TEST_F(FeatureFileTest, RowsOfAStreamAreThoseOfItsPicturesWhateverTheBatch) {
   }
 }
 
+TEST_F(FeatureFileTest, TwoMatricesDoNotShareATable) {
+  FeatureFile file(folder_ / "a.npy", 2);
+  file.commit();
+  EXPECT_THROW(FeatureFile(folder_ / "a.safetensors", 2), Error);
+  EXPECT_NO_THROW(FeatureFile(folder_ / "a.npy", 2)) << "which replaces its own";
+}
+
 TEST_F(FeatureFileTest, ASampleCountEndsTheStreamEarly) {
   const auto model = tiny_model();
   const auto stream = open_stream("synthetic:?size=16&seed=2");

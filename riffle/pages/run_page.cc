@@ -9,6 +9,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/pages/buffer_page.h"
+#include "riffle/pages/shown_curves.h"
 #include "riffle/report/html_page.h"
 #include "riffle/report/line_chart.h"
 #include "riffle/run/metrics_history.h"
@@ -49,73 +50,6 @@ std::vector<Run> read_runs(std::span<const fs::path> paths) {
                     key_values(config), read_metrics(folder.metrics())});
   }
   return runs;
-}
-
-// One chart: what it shows and how a run's value comes from its metrics.
-struct ShownCurve {
-  std::string title;
-  std::string label;
-  std::string key;
-  std::string caption;
-  double factor = 1;
-  // Times the batch: from updates to pictures.
-  bool per_batch = false;
-  bool smooth = false;
-  // Shown if some value is larger.
-  double least = 0;
-};
-
-const std::vector<ShownCurve>& shown_curves() {
-  static const std::vector<ShownCurve> all = {
-      {.title = "Loss",
-       .label = "loss",
-       .key = "loss",
-       .caption = "Negative cosine similarity. A low loss alone is not a sign of a good "
-                  "representation: nearly equal frames are easy.",
-       .smooth = true},
-      {.title = "Collapse gauge",
-       .label = "channel std x sqrt(dim)",
-       .key = "std",
-       .caption = "1 when features spread over the sphere, 0 when all are the same.",
-       .smooth = true},
-      {.title = "How much a batch repeats itself",
-       .label = "same-clip pairs (%)",
-       .key = "same_clip_pairs",
-       .caption = "Share of the pairs in a training batch that come from one clip.",
-       .factor = 100,
-       .smooth = true},
-      {.title = "What the buffer holds",
-       .label = "distinct clips",
-       .key = "buffer_clips",
-       .caption = "Clips with at least one sample in the buffer."},
-      {.title = "How old the buffer is",
-       .label = "mean age (samples)",
-       .key = "buffer_mean_age",
-       .caption = "Samples that entered after one, mean over the buffer."},
-      {.title = "How redundant the buffer is",
-       .label = "median nearest distance",
-       .key = "nearest_50%",
-       .caption = "Cosine distance from a sample to the nearest other one in the buffer."},
-      {.title = "Speed of training",
-       .label = "images/s",
-       .key = "updates_per_s",
-       .caption = "Pictures that the optimiser used per second.",
-       .per_batch = true,
-       .smooth = true},
-      {.title = "Speed of the stream",
-       .label = "samples/s",
-       .key = "samples_per_s",
-       .caption = "Samples that entered the buffer per second.",
-       .smooth = true},
-      {.title = "Waiting for the stream",
-       .label = "share of the time (%)",
-       .key = "idle_share",
-       .caption = "Time in which training waited because no batch had arrived.",
-       .factor = 100,
-       .smooth = true,
-       .least = 0.01},
-      {.title = "Learning rate", .label = "learning rate", .key = "lr", .caption = ""}};
-  return all;
 }
 
 std::optional<Figure> figure(const ShownCurve& shown, const std::vector<Run>& runs) {

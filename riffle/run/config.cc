@@ -14,7 +14,7 @@ void Config::describe(Fields& fields) {
   fields.add("stream.size", learner.picture_size,
              "side of the stored pictures, px; 0: the views' size");
   fields.add("run.seed", learner.seed, "seed of everything random");
-  fields.add("run.device", learner.device, "cpu or cuda");
+  fields.add("run.device", learner.device, "cpu, cuda (or gpu) or, of several, cuda:1");
   fields.add("run.max_hours", max_hours, "hours after which the run stops, to be resumed; 0: none");
   learner.buffer.describe(fields);
   learner.augment.describe(fields);

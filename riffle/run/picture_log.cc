@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
 
 #include <ATen/ATen.h>
@@ -284,6 +285,29 @@ at::Tensor PictureLog::adopt(std::span<const Slot> slots, std::span<const std::u
     refer(slots[i], arrivals[i], places[i]);
   }
   return stored;
+}
+
+std::vector<std::pair<std::uint64_t, PicturePlace>> PictureLog::newest_arrivals(
+    std::size_t count) const {
+  // Between new ones, the log copies old ones: a picture is new by its arrival, not by its place.
+  const auto looked_at = static_cast<std::int64_t>(8 * count);
+  auto segments = segments_in(folder_);
+  std::ranges::sort(segments, std::greater());
+  std::map<std::uint64_t, PicturePlace, std::greater<>> found;
+  for (const std::int64_t segment : segments) {
+    if (std::ssize(found) >= looked_at) break;
+    const InputFile file = open_segment(segment);
+    const auto records = static_cast<std::int64_t>((file.size() - kHeaderBytes) / record_bytes());
+    for (std::int64_t record = std::max<std::int64_t>(0, records - looked_at); record < records;
+         ++record) {
+      std::array<std::byte, 8> arrival;
+      file.read(kHeaderBytes + static_cast<std::uint64_t>(record) * record_bytes(), arrival);
+      found.emplace(get_number(arrival.data()), PicturePlace{segment, record});
+    }
+  }
+  std::vector<std::pair<std::uint64_t, PicturePlace>> newest(found.begin(), found.end());
+  newest.resize(std::min(newest.size(), count));
+  return newest;
 }
 
 void PictureLog::remove_unused(const std::set<std::int64_t>& needed) {

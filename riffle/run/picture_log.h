@@ -19,6 +19,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -58,6 +59,11 @@ class PictureLog {
   at::Tensor adopt(std::span<const Slot> slots, std::span<const std::uint64_t> arrivals,
                    std::span<const PicturePlace> places,
                    std::vector<std::size_t>* damaged = nullptr);
+
+  // Returns where the `count` samples that arrived last are, newest first, among the last records
+  // in the folder, whoever writes them. What is being written may be among them. Throws Error if a
+  // segment is damaged.
+  std::vector<std::pair<std::uint64_t, PicturePlace>> newest_arrivals(std::size_t count) const;
 
   // Replaces the set of segments that checkpoints need, and removes all others in the folder that
   // the log does not use. Before the first call nothing is removed.

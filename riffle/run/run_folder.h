@@ -47,6 +47,8 @@ class RunFolder {
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path tensorboard() const { return path_ / "tensorboard"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  // What the process that trains is doing (status_file.h).
+  std::filesystem::path status() const { return path_ / "status.json"; }
   std::filesystem::path report() const { return path_ / kReport; }
   std::filesystem::path buffer_page() const { return path_ / "buffer.html"; }
 

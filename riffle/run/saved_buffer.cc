@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -31,6 +32,24 @@ Picture picture_of(const at::Tensor& pixels) {
   return picture;
 }
 
+std::unique_ptr<Store> host_store(const Config& config) {
+  BufferConfig in_memory = config.learner.buffer;
+  in_memory.memory = BufferMemory::host;
+  return make_store(in_memory, kPicturesAtOnce, static_cast<int>(config.learner.stored_size()),
+                    at::kCPU);
+}
+
+// Requires at most kPicturesAtOnce.
+std::vector<Picture> decoded(Store& store, const at::Tensor& stored) {
+  std::vector<std::int64_t> slots(static_cast<std::size_t>(stored.size(0)));
+  std::iota(slots.begin(), slots.end(), 0);
+  store.write(slots, stored);
+  const Pictures got = store.get(slots);
+  std::vector<Picture> pictures;
+  for (const auto row : got.indices) pictures.push_back(picture_of(got.tensor[row]));
+  return pictures;
+}
+
 }  // namespace
 
 SavedBuffer::SavedBuffer(const RunFolder& folder, const std::string& name)
@@ -55,10 +74,7 @@ SavedBuffer::SavedBuffer(const RunFolder& folder, const std::string& name)
   if (policy.features.defined()) {
     features_ = policy.features.masked_fill(policy.has_feature.logical_not().unsqueeze(1), 0);
   }
-  BufferConfig in_memory = config_.learner.buffer;
-  in_memory.memory = BufferMemory::host;
-  store_ = make_store(in_memory, kPicturesAtOnce, static_cast<int>(config_.learner.stored_size()),
-                      at::kCPU);
+  store_ = host_store(config_);
   log_ = std::make_unique<PictureLog>(folder.checkpoints(), state.shape.slots(),
                                       store_->stored_bytes());
 }
@@ -68,7 +84,7 @@ std::vector<Picture> SavedBuffer::pictures(std::span<const std::size_t> which) {
   while (!which.empty()) {
     const auto part = which.first(std::min<std::size_t>(which.size(), kPicturesAtOnce));
     which = which.subspan(part.size());
-    std::vector<Slot> slots, places_in_store;
+    std::vector<Slot> slots;
     std::vector<std::uint64_t> arrivals;
     std::vector<PicturePlace> places;
     for (const std::size_t i : part) {
@@ -76,11 +92,10 @@ std::vector<Picture> SavedBuffer::pictures(std::span<const std::size_t> which) {
       slots.push_back(sample.slot);
       arrivals.push_back(sample.info.arrival);
       places.push_back(sample.place);
-      places_in_store.push_back(std::ssize(places_in_store));
     }
-    store_->write(places_in_store, log_->adopt(slots, arrivals, places));
-    const Pictures got = store_->get(places_in_store);
-    for (const auto row : got.indices) result.push_back(picture_of(got.tensor[row]));
+    for (auto& picture : decoded(*store_, log_->adopt(slots, arrivals, places))) {
+      result.push_back(std::move(picture));
+    }
   }
   return result;
 }
@@ -105,18 +120,46 @@ at::Tensor SavedBuffer::encoded(at::Device device) {
   return torch::cat(parts);
 }
 
+at::Tensor SavedBuffer::features() const {
+  if (!features_.defined()) return {};
+  std::vector<std::int64_t> slots;
+  for (const auto& sample : samples_) slots.push_back(sample.slot);
+  return features_.index_select(0, integers_tensor(slots));
+}
+
 void SavedBuffer::measure_nearest(at::Device device) {
   if (samples_.size() < 2) return;
-  at::Tensor rows;
-  if (features_.defined()) {
-    std::vector<std::int64_t> slots;
-    for (const auto& sample : samples_) slots.push_back(sample.slot);
-    rows = features_.index_select(0, integers_tensor(slots)).to(device);
-  } else {
-    rows = encoded(device);
-  }
-  const auto distances = nearest_distances(rows);
+  const auto distances =
+      nearest_distances(features_.defined() ? features().to(device) : encoded(device));
   for (std::size_t i = 0; i < samples_.size(); ++i) samples_[i].nearest = distances[i];
+}
+
+std::vector<ArrivedPicture> newest_arrivals(const RunFolder& folder, std::size_t count) {
+  count = std::min<std::size_t>(count, kPicturesAtOnce);
+  const auto store = host_store(folder.config());
+  PictureLog log(folder.checkpoints(), kPicturesAtOnce, store->stored_bytes());
+  std::vector<Slot> slots;
+  std::vector<std::uint64_t> arrivals;
+  std::vector<PicturePlace> places;
+  for (const auto& [arrival, place] : log.newest_arrivals(count)) {
+    slots.push_back(std::ssize(slots));
+    arrivals.push_back(arrival);
+    places.push_back(place);
+  }
+  if (slots.empty()) return {};
+  // One that is being written is not whole yet.
+  std::vector<std::size_t> not_whole;
+  const at::Tensor stored = log.adopt(slots, arrivals, places, &not_whole);
+  std::vector<std::int64_t> rows;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (std::ranges::find(not_whole, i) == not_whole.end()) rows.push_back(slots[i]);
+  }
+  auto pictures = decoded(*store, stored.index_select(0, integers_tensor(rows)));
+  std::vector<ArrivedPicture> newest;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    newest.push_back({arrivals[static_cast<std::size_t>(rows[i])], std::move(pictures[i])});
+  }
+  return newest;
 }
 
 std::vector<double> nearest_distances(const at::Tensor& rows) {

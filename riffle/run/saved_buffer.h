@@ -45,6 +45,10 @@ class SavedBuffer {
   // Returns the pictures of samples()[i] for each i in `which`. Throws Error if one is damaged.
   std::vector<Picture> pictures(std::span<const std::size_t> which);
 
+  // Returns the features that the policy kept, a row for each of samples(), zeros for a sample
+  // without one; undefined if it keeps none.
+  at::Tensor features() const;
+
   // Fills in `nearest` of all samples that have a feature: the policy's, or, for a policy that
   // keeps none, the encoder's, which has to see every picture first. Cost grows with the square of
   // the buffer's size, on `device`. Shows progress.
@@ -63,6 +67,16 @@ class SavedBuffer {
   // The policy's, [slots, dim], zeros for a sample without one; undefined: it keeps none.
   at::Tensor features_;
 };
+
+struct ArrivedPicture {
+  // Samples that entered the buffer before it.
+  std::uint64_t arrival = 0;
+  Picture picture;
+};
+
+// Returns the pictures that entered a run's buffer last, at most `count`, newest first, as far as
+// they are on disk; needs no checkpoint. The run may be writing.
+std::vector<ArrivedPicture> newest_arrivals(const RunFolder& folder, std::size_t count);
 
 // Returns, for each row of [n, dim], one minus its largest cosine to another row. Rows may be of
 // any length; a row of zeros has no neighbour and is none: NaN. Shows progress.

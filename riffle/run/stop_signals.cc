@@ -1,10 +1,13 @@
 #include "riffle/run/stop_signals.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
+#include <ctime>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,15 +23,28 @@ constexpr char kSignal = 's';
 constexpr char kEnd = 'e';
 constexpr std::array<int, 3> kHeeded = {SIGINT, SIGTERM, SIGHUP};
 
+constexpr std::int64_t kRepeatNanoseconds = 1'000'000'000;
+
 volatile std::sig_atomic_t handler_pipe = -1;
+// By the steady clock; 0: none came yet.
+std::atomic<std::int64_t> first_signal = 0;
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 std::array<struct sigaction, kHeeded.size()> before;
 
 // Calls only what a signal handler may call.
-void handle(int) {
+void handle(int number) {
   const int error = errno;
-  // A terminal that goes away may say so more than once.
-  for (const int signal : kHeeded) std::signal(signal, signal == SIGHUP ? SIG_IGN : SIG_DFL);
-  [[maybe_unused]] const auto written = ::write(handler_pipe, &kSignal, 1);
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  const std::int64_t now = time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
+  std::int64_t first = 0;
+  if (first_signal.compare_exchange_strong(first, now)) {
+    [[maybe_unused]] const auto written = ::write(handler_pipe, &kSignal, 1);
+  } else if (number != SIGHUP && now - first >= kRepeatNanoseconds) {
+    // A terminal that goes away may say so at any time; anybody else means it.
+    std::signal(number, SIG_DFL);
+    ::raise(number);
+  }
   errno = error;
 }
 
@@ -40,6 +56,7 @@ StopSignals::StopSignals(std::function<void(const char*)> stop, double seconds)
     throw Error(cat("cannot make a pipe: ", std::strerror(errno)), ErrorKind::failure);
   }
   handler_pipe = pipe_[1];
+  first_signal = 0;
   struct sigaction action {};
   action.sa_handler = handle;
   action.sa_flags = SA_RESTART;
@@ -78,7 +95,7 @@ void StopSignals::watch(double seconds) {
     const bool over = timed && left <= 0;
     if (called || (byte != kSignal && !over)) continue;
     called = true;
-    stop_(over ? "time limit reached" : "asked to stop");
+    stop_(over ? "time limit reached" : "asked to stop (again to quit without saving)");
   }
 }
 

@@ -1,9 +1,10 @@
 // Turns SIGINT, SIGTERM and SIGHUP into a request to stop in good order. SIGHUP that was ignored
 // before, as under nohup, stays ignored.
 //
-// The first signal calls `stop` once, on a thread of its own; a second one ends the process at
-// once, as without a handler. `stop` is also called when `seconds` have passed (0: never). The
-// destructor restores the previous handlers. One object at a time.
+// The first signal calls `stop` once, on a thread of its own. Repeats within a second are the same
+// request: a terminal and a shell may both forward it, and timeout(1) sends each signal twice. A
+// later one ends the process at once, as without a handler. `stop` is also called when `seconds`
+// have passed (0: never). The destructor restores the previous handlers. One object at a time.
 #pragma once
 
 #include <array>

@@ -15,9 +15,11 @@
 #include "riffle/base/text.h"
 #include "riffle/run/checkpoint.h"
 #include "riffle/run/checkpointer.h"
+#include "riffle/run/disk_need.h"
 #include "riffle/run/metrics.h"
 #include "riffle/run/metrics_line.h"
 #include "riffle/run/run_folder.h"
+#include "riffle/run/status_file.h"
 #include "riffle/run/stop_signals.h"
 #include "riffle/run/tensorboard.h"
 #include "riffle/run/training_profile.h"
@@ -71,11 +73,26 @@ class Session {
         metrics_(folder.metrics(), {config.metrics.every, config.metrics.dense}, from_update_),
         seconds_before_(from != nullptr ? from->seconds : 0),
         rates_(learner),
-        has_junk_(has_junk(config.shapes)) {
+        has_junk_(has_junk(config.shapes)),
+        status_(folder, [&learner, before = learner.samples_seen()](RunStatus& status) {
+          const auto arrivals = learner.arrivals();
+          status.samples_delivered = before + arrivals.samples;
+          status.seconds_since_sample = arrivals.seconds_since_last;
+        }) {
     if (options.profile) profile_.emplace(learner, open_device(config.learner.device));
   }
 
   TrainingResult run() {
+    try {
+      return run_to_end();
+    } catch (...) {
+      set_state("failed");
+      throw;
+    }
+  }
+
+ private:
+  TrainingResult run_to_end() {
     try {
       learn();
     } catch (const StreamError& error) {
@@ -111,10 +128,20 @@ class Session {
                    learner_.update(), " of ", end, ". --shape loop would repeat it",
                    learner.buffer.is_none() ? "" : more));
     }
+    set_state(result_.stopped ? "stopped" : "done");
     return result_;
   }
 
- private:
+  void set_state(const char* state) {
+    status_.set([&](RunStatus& status) {
+      status.state = state;
+      status.update = learner_.update();
+      status.samples_used = learner_.samples_seen();
+      status.buffer_size = learner_.buffer().size();
+      status.buffer_capacity = learner_.buffer().capacity();
+    });
+  }
+
   void stop(const char* why) {
     log_info(cat(why, ": finishing this update and writing a checkpoint"));
     stopped_ = true;
@@ -123,12 +150,15 @@ class Session {
 
   void learn() {
     const std::int64_t every = config_.checkpoint.every;
+    set_state("filling");
     // A slow stream may take hours to fill the buffer, and there are no updates to count yet.
     auto last = Clock::now();
     while (learner_.fill()) {
       const bool due = seconds_since(last) > kFillCheckpointSeconds;
       if (due) last = Clock::now();
       keep(due, 0);
+      set_state("filling");
+      show_filling();
     }
 
     const auto start = Clock::now();
@@ -144,6 +174,7 @@ class Session {
       const double seconds = seconds_since(start);
       const double updates_per_s = static_cast<double>(report->update - before) / seconds;
       last_ = *report;
+      set_state("training");
       result_.images_per_s = updates_per_s * static_cast<double>(config_.learner.train.batch);
       seconds_ = seconds_before_ + seconds;
       if (line_due) write_metrics(*report);
@@ -162,6 +193,21 @@ class Session {
     if (!stopped_ && last_->update % config_.metrics.every != 0) write_metrics(*last_);
     show_progress(progress_line(*last_, config_, learner_.buffer(),
                                 result_.images_per_s / config_.learner.train.batch));
+  }
+
+  void show_filling() {
+    const auto& buffer = learner_.buffer();
+    if (seconds_since(filling_shown_) > kProgressSeconds || buffer.full()) {
+      filling_shown_ = Clock::now();
+      show_progress(cat("filling the buffer: ", buffer.size(), '/', buffer.capacity(), " samples"));
+    }
+    const auto period = learner_.stream_period();
+    if (!period || warned_of_period_ || *period >= buffer.capacity()) return;
+    warned_of_period_ = true;
+    finish_progress();
+    log_warning(cat("the stream repeats itself after ", *period, " samples: a buffer of ",
+                    buffer.capacity(), " holds the same pictures again and again. --capacity ",
+                    *period, " is enough for all of them, and less makes the policy choose"));
   }
 
   static void show_profile(const std::optional<std::string>& table) {
@@ -239,9 +285,12 @@ class Session {
   double seconds_ = seconds_before_;
   Rates rates_;
   const bool has_junk_;
+  StatusFile status_;
   std::optional<TrainingProfile> profile_;
   std::optional<UpdateReport> last_;
   std::uint64_t metrics_failures_ = 0;
+  Clock::time_point filling_shown_ = Clock::now();
+  bool warned_of_period_ = false;
   TrainingResult result_;
 };
 
@@ -253,6 +302,7 @@ TrainingResult begin(const RunFolder& folder, const Config& config, Learner& lea
                      const TrainingOptions& options = {}) {
   log_info(cat("run ", folder.path().string(), ": filling a buffer of ",
                learner.buffer().capacity(), " from ", config.stream));
+  tell_disk_need(folder, config, learner);
   return Session(folder, config, learner, picture_log(folder, learner), nullptr, options).run();
 }
 

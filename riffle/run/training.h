@@ -33,10 +33,10 @@ struct TrainingOptions {
 // checkpoint at the end. Makes nothing for a run that cannot begin: a bad configuration, a stream
 // that does not open, a folder that holds a run.
 //
-// While it runs, SIGINT, SIGTERM or SIGHUP finishes the update and writes a checkpoint; a second
-// one ends the process at once. If the stream fails, writes a checkpoint and throws Error with the
-// stream's message and the command that continues. Throws Error, naming the last good checkpoint,
-// if training cannot continue.
+// While it runs, SIGINT, SIGTERM or SIGHUP finishes the update and writes a checkpoint; one
+// that comes a second later or more ends the process at once. If the stream fails, writes a
+// checkpoint and throws Error with the stream's message and the command that continues. Throws
+// Error, naming the last good checkpoint, if training cannot continue.
 TrainingResult train(Config config, const std::filesystem::path& path,
                      const TrainingOptions& options = {});
 

@@ -22,6 +22,9 @@ class SkipLog {
   // more for the log (may be empty).
   void add(const std::string& item, const std::string& reason, const std::string& detail);
 
+  // Counts an item that somebody else has logged.
+  void count(const std::string& reason) { ++counts_[reason]; }
+
   const std::map<std::string, std::int64_t>& counts() const { return counts_; }
   // Returns "12 truncated, 3 not a picture", or "" if nothing was skipped.
   std::string summary() const;

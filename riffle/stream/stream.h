@@ -56,6 +56,11 @@ class Stream {
   // Returns, for a stream whose subject changes and that knows when, the number of samples it has
   // given at the end of each subject's turn, the last being its end; otherwise nothing.
   virtual std::vector<std::int64_t> turns() const { return {}; }
+
+  // Returns whether the stream is known never to end unless it is stopped or fails.
+  virtual bool endless() const { return false; }
+  // Returns after how many samples the stream began to repeat itself; nothing if it did not yet.
+  virtual std::optional<std::int64_t> period() const { return std::nullopt; }
 };
 
 // Opens "synthetic:?frames=64", "folder:/data/photos?order=name", ... Throws Error for an unknown

@@ -56,6 +56,11 @@ bool Intake::ended() {
   return stopping_ || (finished_ && batches_.empty() && !error_);
 }
 
+std::int64_t Intake::left_out() {
+  const std::lock_guard lock(mutex_);
+  return left_out_;
+}
+
 void Intake::stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -70,6 +75,11 @@ Intake::Waits Intake::waits() {
   Waits waits = waits_;
   if (held_since_) waits.reader_s += seconds_since(*held_since_);
   return waits;
+}
+
+Intake::Arrivals Intake::arrivals() {
+  const std::lock_guard lock(mutex_);
+  return {samples_, seconds_since(last_sample_)};
 }
 
 void Intake::rethrow_error() {
@@ -91,7 +101,13 @@ std::optional<StreamBatch> Intake::read_batch() {
   batch.samples.reserve(static_cast<std::size_t>(batch_));
   while (static_cast<std::int64_t>(batch.samples.size()) < batch_) {
     auto sample = stream_.next();
-    if (!sample) return std::nullopt;
+    const std::lock_guard lock(mutex_);
+    if (!sample) {
+      left_out_ = std::ssize(batch.samples);
+      return std::nullopt;
+    }
+    ++samples_;
+    last_sample_ = Clock::now();
     batch.samples.push_back(std::move(*sample));
   }
   const at::Tensor pictures =
@@ -105,6 +121,7 @@ std::optional<StreamBatch> Intake::read_batch() {
   batch.pictures = upload_.to_device(pictures);
   batch.position = stream_.position();
   batch.skipped = stream_.skipped();
+  batch.period = stream_.period();
   return batch;
 }
 

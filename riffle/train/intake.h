@@ -6,7 +6,7 @@
 // first take until the end of this object the stream belongs to the thread; the destructor stops
 // the stream, and waits for a next() that does not heed stop().
 //
-// take() and take_arrived() are for one thread, stop() for any.
+// take() and take_arrived() are for one thread, the others for any.
 #pragma once
 
 #include <chrono>
@@ -39,6 +39,8 @@ struct StreamBatch {
   std::string position;
   // What the stream has skipped until then, by reason.
   std::map<std::string, std::int64_t> skipped;
+  // Stream::period() then.
+  std::optional<std::int64_t> period;
 };
 
 // Whatever the stream threw. Batches taken before it are valid: the run can be saved, and continued
@@ -65,6 +67,8 @@ class Intake {
   std::vector<StreamBatch> take_arrived();
   // Returns whether no batch is ready and none will come.
   bool ended();
+  // Returns the number of samples after the last whole batch, which are in none; 0 before the end.
+  std::int64_t left_out();
 
   // Stops the stream and ends all waiting.
   void stop();
@@ -74,6 +78,15 @@ class Intake {
     double reader_s = 0;   // the reader waited for room
   };
   Waits waits();
+
+  struct Arrivals {
+    // Samples that the stream gave so far, those read ahead included.
+    std::int64_t samples = 0;
+    // Since the last one, or since the first take.
+    double seconds_since_last = 0;
+  };
+  // Safe from any thread.
+  Arrivals arrivals();
 
  private:
   void start();
@@ -95,8 +108,11 @@ class Intake {
   std::deque<StreamBatch> batches_;
   bool stopping_ = false;
   bool finished_ = false;  // the thread adds no further batch
+  std::int64_t left_out_ = 0;
   std::exception_ptr error_;
   Waits waits_;
+  std::int64_t samples_ = 0;
+  std::chrono::steady_clock::time_point last_sample_ = std::chrono::steady_clock::now();
   // While the reader waits for room.
   std::optional<std::chrono::steady_clock::time_point> held_since_;
   std::thread thread_;

@@ -183,7 +183,10 @@ double Learner::junk_in_buffer() const { return state_->junk_share(state_->buffe
 const std::map<std::string, std::int64_t>& Learner::skipped() const {
   return state_->replay.skipped();
 }
+std::optional<std::int64_t> Learner::stream_period() const { return state_->replay.period(); }
 Intake::Waits Learner::waits() const { return state_->replay.waits(); }
+
+Intake::Arrivals Learner::arrivals() const { return state_->replay.arrivals(); }
 
 LearnerTimes Learner::times() const {
   LearnerTimes times = state_->times;

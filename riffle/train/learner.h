@@ -117,7 +117,11 @@ class Learner {
   double junk_in_buffer() const;
   // Returns how many samples the stream skipped until the last batch taken, by reason.
   const std::map<std::string, std::int64_t>& skipped() const;
+  // Returns Stream::period() as of the last batch taken.
+  std::optional<std::int64_t> stream_period() const;
   Intake::Waits waits() const;
+  // Safe from any thread.
+  Intake::Arrivals arrivals() const;
   LearnerTimes times() const;
 
   // Returns all that a learner needs to continue as if nothing had happened (learner_state.h), but

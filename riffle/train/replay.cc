@@ -53,6 +53,7 @@ void Replay::insert(StreamBatch batch) {
     skipped_[reason] += count - counted;
   }
   skipped_before_ = std::move(batch.skipped);
+  period_ = batch.period;
   if (buffer_.full()) draws_due_ = train_.updates;
   taking_ += seconds_since(start);
 }
@@ -84,8 +85,12 @@ std::optional<Draw> Replay::next() {
   take_due();
   if (!buffer_.full()) {
     if (stopped_) return std::nullopt;
-    throw Error(cat("the stream ended after ", samples_seen_, " samples, before the buffer of ",
-                    buffer_.capacity(), " was full; give a smaller --capacity or a longer stream"));
+    const std::int64_t came = samples_seen_ + intake_.left_out();
+    throw Error(cat("the stream ended after ", came, came == 1 ? " sample" : " samples",
+                    ", before the buffer of ", buffer_.capacity(), " was full; ",
+                    samples_seen_ > 0 ? cat("give --capacity ", samples_seen_, " or less")
+                                      : cat("give a --batch of ", came, " or less"),
+                    ", or repeat it: --shape loop"));
   }
   // Otherwise the draw is made even when stop() came meanwhile: what entered the buffer belongs to
   // the state after it.

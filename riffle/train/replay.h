@@ -54,7 +54,11 @@ class Replay {
   const std::map<std::string, std::int64_t>& skipped() const { return skipped_; }
   // Returns the position of the stream after the last batch that entered the buffer.
   const std::string& position() const { return position_; }
+  // Returns Stream::period() as of the last batch taken.
+  std::optional<std::int64_t> period() const { return period_; }
   Intake::Waits waits() { return intake_.waits(); }
+  // Safe from any thread.
+  Intake::Arrivals arrivals() { return intake_.arrivals(); }
   // In seconds so far: batches into the buffer, and draws.
   double taking() const { return taking_; }
   double drawing() const { return drawing_; }
@@ -86,6 +90,7 @@ class Replay {
   std::map<std::string, std::int64_t> skipped_;
   // By the stream's own count, until then.
   std::map<std::string, std::int64_t> skipped_before_;
+  std::optional<std::int64_t> period_;
   std::atomic<bool> stopped_ = false;
   double taking_ = 0;
   double drawing_ = 0;

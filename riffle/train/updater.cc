@@ -3,7 +3,6 @@
 #include <vector>
 
 #include <ATen/ATen.h>
-#include <torch/cuda.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
@@ -13,15 +12,6 @@
 #endif
 
 namespace riffle {
-
-at::Device open_device(const std::string& name) {
-  if (name == "cpu") return at::kCPU;
-  if (name == "cuda") {
-    if (torch::cuda::is_available()) return at::kCUDA;
-    throw Error("device cuda: this build or machine has no CUDA device; use cpu");
-  }
-  throw Error(unknown_name("device", name, std::vector<std::string>{"cpu", "cuda"}));
-}
 
 std::unique_ptr<Updater> make_updater(const UpdaterConfig& config,
                                       std::shared_ptr<Objective> objective) {

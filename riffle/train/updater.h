@@ -16,6 +16,7 @@
 #include "riffle/model/model_config.h"
 #include "riffle/model/objective.h"
 #include "riffle/tensors/named_tensors.h"
+#include "riffle/train/device.h"
 #include "riffle/train/train_config.h"
 
 namespace riffle {
@@ -63,10 +64,6 @@ class Updater {
   virtual NamedTensors momenta() = 0;
   virtual void load_momenta(const NamedTensors& momenta) = 0;
 };
-
-// Returns the device "cpu" or "cuda". Throws Error for any other name, and for a device that this
-// build or machine lacks.
-at::Device open_device(const std::string& name);
 
 // Returns the fastest updater that the device has. `objective`: what it trains, which moves to the
 // device; default: what config.model names. Throws Error as open_device() does, and for a precision

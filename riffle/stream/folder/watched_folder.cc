@@ -75,6 +75,8 @@ class WatchedFolderStream : public Stream {
     return std::nullopt;
   }
 
+  bool endless() const override { return true; }
+
   // "order given watch since [part rank path owed...]": the last file in order of those read, if
   // any; paths in percent code.
   std::string position() const override {

@@ -19,6 +19,8 @@ class LimitStream : public Shape {
     return sample;
   }
 
+  bool endless() const override { return false; }
+
   std::string position() const override {
     return write_position("limit", {{given_}, {below().position()}});
   }

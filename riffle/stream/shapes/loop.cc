@@ -14,11 +14,17 @@ class LoopStream : public Shape {
     auto sample = below().next();
     if (!sample && !stopped() && (times_ == 0 || pass_ + 1 < times_)) {
       below().seek(start_);
+      if (pass_ == 0) period_ = given_;
       ++pass_;
       sample = below().next();
     }
     if (sample) sample->index = static_cast<std::uint64_t>(given_++);
     return sample;
+  }
+
+  bool endless() const override { return times_ == 0 || Shape::endless(); }
+  std::optional<std::int64_t> period() const override {
+    return period_ ? period_ : Shape::period();
   }
 
   std::string position() const override {
@@ -37,6 +43,7 @@ class LoopStream : public Shape {
   const std::string start_;
   std::int64_t given_ = 0;
   std::int64_t pass_ = 0;
+  std::optional<std::int64_t> period_;
 };
 
 }  // namespace

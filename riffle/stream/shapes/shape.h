@@ -46,6 +46,8 @@ class Shape : public Stream {
     below_->stop();
   }
   std::map<std::string, std::int64_t> skipped() const override { return below_->skipped(); }
+  bool endless() const override { return below_->endless(); }
+  std::optional<std::int64_t> period() const override { return below_->period(); }
 
  protected:
   Stream& below() const { return *below_; }

@@ -92,6 +92,8 @@ class SyntheticStream : public Stream {
     return sample;
   }
 
+  bool endless() const override { return settings_.samples == 0; }
+
   std::string position() const override { return std::to_string(next_); }
 
   void seek(const std::string& position) override {

@@ -60,6 +60,7 @@ bool is_live_address(const std::string& text) {
 VideoLive::VideoLive(const VideoLiveOptions& options)
     : input_(live_input(options.address)),
       shown_(without_password(options.address)),
+      retries_("video:" + shown_),
       decoding_(options.decoding),
       sampling_(options.sampling),
       sampler_(options.sampling) {
@@ -72,11 +73,14 @@ std::optional<VideoEvent> VideoLive::produce() {
     event.item = shown_;
     if (!decoder_ && !connect(event)) {
       if (leave_) break;
+      retries_.failed(event.failure.detail.empty() ? event.failure.reason : event.failure.detail);
+      event.logged = true;
       return event;
     }
     switch (decoder_->read()) {
       case VideoDecoder::Event::frame:
         pause_ = {};
+        retries_.worked();
         ++number_;
         if (sampler_.takes(number_, decoder_->seconds(number_))) return sample();
         break;
@@ -143,6 +147,13 @@ void VideoLive::go_to(const std::string& place, std::uint64_t given) {
   connected_at_ = given;
   over_ = false;
   leave_ = false;
+}
+
+// A film of known length may be at the addresses of these; the others are live.
+bool VideoLive::endless() const {
+  return std::ranges::none_of(std::array{"http://", "https://", "tcp://"}, [&](const char* scheme) {
+    return input_.address.starts_with(scheme);
+  });
 }
 
 void VideoLive::interrupt() {

@@ -1,9 +1,9 @@
 // A live address: a camera, a broadcast, a film over HTTP.
 //
 // A connection that cannot be made, breaks or falls silent is made again, after a pause that
-// doubles from a tenth of a second to ten seconds and starts over with the first frame. Every
-// connection is a clip of its own. Ends if the address turns out to be a film of known length that
-// was read to its end; otherwise never.
+// doubles from a tenth of a second to ten seconds and starts over with the first frame; the log
+// says so. Every connection is a clip of its own. Ends if the address turns out to be a film of
+// known length that was read to its end; otherwise never.
 #pragma once
 
 #include <atomic>
@@ -13,6 +13,7 @@
 #include <mutex>
 #include <string>
 
+#include "riffle/stream/retry_log.h"
 #include "riffle/stream/video/decoder.h"
 #include "riffle/stream/video/sampling.h"
 #include "riffle/stream/video/source.h"
@@ -38,6 +39,7 @@ class VideoLive : public VideoSource {
   void interrupt() override;
   std::string kind() const override { return "live"; }
   std::string describe() const override { return "video:" + shown_; }
+  bool endless() const override;
 
  private:
   bool connect(VideoEvent& event);
@@ -47,6 +49,7 @@ class VideoLive : public VideoSource {
 
   VideoInput input_;
   const std::string shown_;  // the address without a password
+  RetryLog retries_;
   VideoDecoderOptions decoding_;
   const VideoSampling sampling_;
   std::unique_ptr<VideoDecoder> decoder_;

@@ -16,6 +16,8 @@ struct VideoEvent {
   std::string place;             // after the sample, for go_to()
   std::string item;              // what `failure` is about
   DecodeFailure failure;
+  // The source has said so in the log.
+  bool logged = false;
 };
 
 // Returns the memory an event takes while it waits for the reader, in bytes.
@@ -43,6 +45,8 @@ class VideoSource {
   virtual std::string kind() const = 0;
   // Returns "video:/films/*.mp4 (12 films)".
   virtual std::string describe() const = 0;
+  // As Stream has it.
+  virtual bool endless() const { return false; }
 };
 
 }  // namespace riffle

@@ -31,6 +31,8 @@ class VideoStream : public Stream {
       if (stopped_) break;
       if (!event) {
         ended_ = true;
+      } else if (event->logged) {
+        skips_.count(event->failure.reason);
       } else if (!event->sample) {
         skips_.add(event->item, event->failure.reason, event->failure.detail);
       } else {
@@ -78,6 +80,7 @@ class VideoStream : public Stream {
   }
 
   std::map<std::string, std::int64_t> skipped() const override { return skips_.counts(); }
+  bool endless() const override { return source_->endless(); }
 
  private:
   void start() {

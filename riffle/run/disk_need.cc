@@ -1,0 +1,43 @@
+#include "riffle/run/disk_need.h"
+
+#include <filesystem>
+
+#include "riffle/base/log.h"
+#include "riffle/base/text.h"
+#include "riffle/buffer/memory_plan.h"
+#include "riffle/train/device.h"
+
+namespace riffle {
+
+std::uint64_t checkpoint_bytes(const Config& config, Learner& learner) {
+  std::uint64_t network = 0;
+  for (const auto& parameter : learner.objective().parameters()) network += parameter.nbytes();
+  BufferConfig buffer = config.learner.buffer;
+  if (!buffer.is_none()) buffer.capacity = std::to_string(learner.buffer().capacity());
+  buffer.memory = BufferMemory::host;
+  const MemoryPlan plan =
+      plan_memory(buffer, learner.buffer().batch(), static_cast<int>(config.learner.stored_size()),
+                  learner.objective().feature_dim(), open_device(config.learner.device));
+  // Every parameter has its momentum.
+  const std::uint64_t state = 2 * network + plan.features + plan.records;
+  // Without checkpoints on the way the log is written once, at the end.
+  const std::uint64_t logs = config.checkpoint.every > 0 ? 2 : 1;
+  const auto states = static_cast<std::uint64_t>(config.checkpoint.keep) + 1;
+  return logs * plan.pictures + states * state;
+}
+
+void tell_disk_need(const RunFolder& folder, const Config& config, Learner& learner) {
+  const std::uint64_t needed = checkpoint_bytes(config, learner);
+  const std::string need = cat("checkpoints take up to about ", bytes_text(needed), " of disk");
+  std::error_code unknown;
+  const auto space = std::filesystem::space(folder.path(), unknown);
+  if (unknown || space.available >= needed) {
+    log_info(need);
+  } else {
+    log_warning(cat(need, ", but ", bytes_text(space.available), " are free in ",
+                    folder.path().string(),
+                    "; a smaller --capacity, buffer.storage=jpeg or --keep 1 needs less"));
+  }
+}
+
+}  // namespace riffle

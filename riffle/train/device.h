@@ -1,0 +1,22 @@
+// The device that a configuration names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <c10/core/Device.h>
+
+namespace riffle {
+
+// Returns the device: cpu, cuda (also called gpu), or cuda:N, the GPU of that index, from 0.
+//
+// A process uses one GPU. cuda:N hides the others from it, so N must be asked for before anything
+// else in the process uses CUDA; here the device is then called cuda. Throws Error for an unknown
+// name, a GPU that is not there, and a second GPU.
+at::Device open_device(const std::string& name);
+
+// Returns what CUDA_VISIBLE_DEVICES has to say for the process to see just one of the GPUs that it
+// sees with `visible`, the variable's present value (empty: all). Throws Error if that lists fewer.
+std::string visible_gpu(const std::string& visible, std::int64_t index);
+
+}  // namespace riffle
