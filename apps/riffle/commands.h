@@ -18,6 +18,7 @@ void add_embed_command(CLI::App& app);
 void add_curate_command(CLI::App& app);
 void add_export_command(CLI::App& app);
 void add_report_command(CLI::App& app);
+void add_watch_command(CLI::App& app);
 void add_study_command(CLI::App& app);
 void add_config_command(CLI::App& app);
 void add_completion_command(CLI::App& app);

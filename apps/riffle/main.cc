@@ -94,6 +94,7 @@ int run(int argc, char** argv) {
   add_curate_command(app);
   add_export_command(app);
   add_report_command(app);
+  add_watch_command(app);
   add_study_command(app);
   add_config_command(app);
   add_bench_command(app);

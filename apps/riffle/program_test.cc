@@ -14,7 +14,7 @@ namespace {
 TEST_F(ProgramTest, EveryCommandHasHelpThatEndsWithAnExample) {
   EXPECT_EQ(riffle("--help").exit_code, 0);
   for (const char* command : {"demo", "train", "resume", "probe", "stream", "buffer", "curate",
-                              "embed", "export", "report", "study", "config", "completion",
+                              "embed", "export", "report", "watch", "study", "config", "completion",
                               "bench load", "bench step", "bench pipeline", "bench minred"}) {
     const auto outcome = riffle(std::string(command) + " --help");
     EXPECT_EQ(outcome.exit_code, 0) << command;
@@ -25,8 +25,9 @@ TEST_F(ProgramTest, EveryCommandHasHelpThatEndsWithAnExample) {
 TEST_F(ProgramTest, VersionNamesTheLibrariesBuiltIn) {
   const auto outcome = riffle("--version");
   EXPECT_EQ(outcome.exit_code, 0);
-  for (const char* library : {"LibTorch", "libjpeg-turbo", "libpng", "yaml-cpp", "CLI11",
-                              "nlohmann-json", "spdlog", "libarchive", "libcurl", "FFmpeg"}) {
+  for (const char* library :
+       {"LibTorch", "libjpeg-turbo", "libpng", "yaml-cpp", "CLI11", "nlohmann-json", "spdlog",
+        "libarchive", "libcurl", "FFmpeg", "cpp-httplib"}) {
     EXPECT_THAT(outcome.out, testing::ContainsRegex(std::string("\n") + library + " +[0-9n]"));
   }
 }
@@ -45,6 +46,46 @@ TEST_F(ProgramTest, BadUsageIsRefusedInOneLineWithExitCode2) {
   expect_refused("train --run r4 --config absent.yaml", "absent.yaml");
   expect_refused("probe absent --train synthetic: --val synthetic:", "absent");
   expect_refused("stream 'synthetic:?size=-1'", "size");
+}
+
+TEST_F(ProgramTest, AMessageAboutAFlagNamesTheFlag) {
+  expect_refused("train --run r --batch many", "--batch many: train.batch");
+  expect_refused("train --run r --buffer fofi", "--buffer fofi: ");
+  expect_refused("train --run r --lr 0.1 --set train.lr=0.2",
+                 "--lr 0.1 contradicts --set train.lr=0.2");
+  expect_refused("train --run r --buffer fifo --features draw",
+                 "--features draw has no effect with --buffer fifo");
+  expect_refused("train --run r --capacity 1M", "64k");
+  expect_refused("train --run r --device gpus", "did you mean 'gpu'?");
+  EXPECT_EQ(riffle("train --run r " + kTiny + "--set train.batch=8").exit_code, 0);
+}
+
+TEST_F(ProgramTest, AnEndlessSetIsRefusedUnlessANumberOfSamplesIsGiven) {
+  ASSERT_EQ(riffle("train --run run " + kTiny).exit_code, 0);
+  const std::string endless = "'synthetic:?size=16&frames=1'";
+  expect_refused("probe run --train " + endless + " --val " + endless, "--samples N");
+  expect_refused("embed run --out a.npy --input " + endless, "--samples N");
+  expect_refused("embed run --out a.npy --input 'synthetic:?samples=9' --shape loop",
+                 "--samples N");
+  const auto same = riffle("probe run --samples 50 --train " + endless + " --val " + endless);
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_THAT(same.err, HasSubstr("--train and --val are the same set"));
+}
+
+TEST_F(ProgramTest, AStreamShorterThanTheBufferIsNamedWithWhatToDo) {
+  expect_refused("-q train --run run " + kTiny + "--shape limit:samples=27",
+                 "the stream ended after 27 samples, before the buffer of 32 was full; give "
+                 "--capacity 24 or less, or repeat it: --shape loop");
+  expect_refused("-q train --run run " + kTiny + "--shape limit:samples=5",
+                 "the stream ended after 5 samples");
+  const auto looped = riffle("train --run run " + kTiny + "--shape limit:samples=27,loop");
+  EXPECT_EQ(looped.exit_code, 0);
+  EXPECT_THAT(looped.err, HasSubstr("repeats itself after 27 samples"));
+  EXPECT_THAT(looped.err, HasSubstr("--capacity 27"));
+  EXPECT_THAT(looped.err, HasSubstr("filling the buffer"));
+  EXPECT_THAT(looped.err, HasSubstr("of disk"));
+  const auto enough = riffle("train --run long " + kTiny + "--shape limit:samples=32,loop");
+  EXPECT_THAT(enough.err, testing::Not(HasSubstr("repeats itself")));
 }
 
 TEST_F(ProgramTest, TrainThenProbeGivesAccuraciesBesideTheUntrainedNetwork) {
@@ -76,7 +117,7 @@ TEST_F(ProgramTest, TrainThenProbeGivesAccuraciesBesideTheUntrainedNetwork) {
 
 TEST_F(ProgramTest, ARunThatProducedNoCheckpointMayBeTriedAgain) {
   const std::string train = "-q train --run run " + kTiny + " --shape limit:samples=";
-  expect_refused(train + "24", "give a smaller --capacity or a longer stream");
+  expect_refused(train + "24", "give --capacity 24 or less");
   EXPECT_EQ(riffle(train + "48").exit_code, 0);
   expect_refused(train + "48", "holds a run already");
 }

@@ -1,5 +1,6 @@
 #include "apps/riffle/commands.h"
 #include "apps/riffle/training_result.h"
+#include "apps/riffle/watch_child.h"
 
 #include "riffle/run/training.h"
 
@@ -10,6 +11,7 @@ struct ResumeOptions {
   std::string run;
   std::vector<std::string> assignments;
   bool edited_config = false;
+  bool watch = false;
   bool json = false;
 };
 
@@ -37,6 +39,7 @@ void add_resume_command(CLI::App& app) {
       "CPU threads; default: the run's. Another number gives the same result up to rounding", "N");
   command->add_flag("--edited-config", options->edited_config,
                     "Continue with a config.yaml that was edited since the checkpoint");
+  command->add_flag("--watch", options->watch, kWatchHelp);
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(
       "The result is the same as if the run had never stopped. What is changed here is kept in "
@@ -45,6 +48,7 @@ void add_resume_command(CLI::App& app) {
       "Example, a run that has made its 2000 updates:\n"
       "  riffle resume runs/photos --max-updates 4000");
   command->callback([options] {
+    const auto page = watch_child(options->run, options->watch);
     const auto edited = options->edited_config ? EditedConfig::accept : EditedConfig::refuse;
     print_training_result(options->run, resume(options->run, options->assignments, edited),
                           options->json);

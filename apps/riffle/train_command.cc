@@ -1,6 +1,7 @@
 #include "apps/riffle/commands.h"
 #include "apps/riffle/config_flags.h"
 #include "apps/riffle/training_result.h"
+#include "apps/riffle/watch_child.h"
 
 #include "riffle/run/training.h"
 
@@ -38,11 +39,13 @@ struct TrainOptions {
   ConfigFlags config;
   std::string run;
   TrainingOptions training;
+  bool watch = false;
   bool json = false;
 };
 
 void run_train(const TrainOptions& options) {
   const Config config = options.config.build();
+  const auto page = watch_child(options.run, options.watch);
   print_training_result(options.run, train(config, options.run, options.training), options.json);
 }
 
@@ -56,6 +59,7 @@ void add_train_command(CLI::App& app) {
       ->option_text("DIR");
   command->add_flag("--profile", options->training.profile,
                     "Show where the time of an update goes: a table, after about 120 updates");
+  command->add_flag("--watch", options->watch, kWatchHelp);
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(
       "Example, a folder of photographs on a laptop:\n"

@@ -1,0 +1,27 @@
+// The page of `riffle watch` as a program of its own beside a command that trains.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "riffle/base/child_process.h"
+#include "riffle/base/file.h"
+
+namespace riffle {
+
+// Starts the page of the folder that the run is in; null unless `asked`. The page ends with the
+// object. If it cannot be served or is killed, training does not notice.
+inline std::unique_ptr<ChildProcess> watch_child(const std::string& run, bool asked) {
+  if (!asked) return nullptr;
+  const auto folder =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(run)).parent_path();
+  make_folders(folder);
+  return std::make_unique<ChildProcess>(
+      std::vector<std::string>{"/proc/self/exe", "watch", folder.string(), "--with-input"});
+}
+
+inline constexpr const char* kWatchHelp =
+    "Serve a page about the run and its neighbours on this machine, as riffle watch does";
+
+}  // namespace riffle

@@ -1,0 +1,118 @@
+#include "riffle/watch/sampled_metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "riffle/base/file.h"
+
+namespace riffle {
+namespace {
+
+constexpr std::uint64_t kShort = 2 << 20;
+// Some lines, of at most 2 KiB.
+constexpr std::uint64_t kPlace = 8 << 10;
+constexpr std::size_t kLinesAtAPlace = 4;
+
+using Values = std::map<std::string, double>;
+
+std::optional<Values> parse_line(std::string_view text) {
+  const auto line = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!line.is_object() || !line.contains("update") || !line["update"].is_number()) return {};
+  Values values;
+  for (const auto& [key, value] : line.items()) {
+    if (value.is_number()) values[key] = value.get<double>();
+  }
+  return values;
+}
+
+// Returns whole lines only; the first one of a part is whole if the part begins the file.
+std::vector<std::string_view> whole_lines(std::string_view text, bool from_beginning) {
+  std::vector<std::string_view> lines;
+  std::size_t at = from_beginning ? 0 : text.find('\n') + 1;
+  if (!from_beginning && at == 0) return lines;
+  for (std::size_t end; (end = text.find('\n', at)) != std::string_view::npos; at = end + 1) {
+    lines.push_back(text.substr(at, end - at));
+  }
+  return lines;
+}
+
+std::string read_part(const InputFile& file, std::uint64_t at, std::uint64_t bytes) {
+  std::string part(bytes, '\0');
+  file.read(at, std::as_writable_bytes(std::span(part)));
+  return part;
+}
+
+// Adds the mean of some lines as one point.
+void add_point(std::span<const std::string_view> lines, SampledMetrics& sampled) {
+  std::map<std::string, std::pair<double, int>> sums;
+  std::optional<Values> last;
+  for (const auto text : lines) {
+    const auto values = parse_line(text);
+    if (!values) continue;
+    for (const auto& [key, value] : *values) {
+      sums[key].first += value;
+      ++sums[key].second;
+    }
+    last = values;
+  }
+  // Parts of a short file overlap, and a file may be rewritten while it is read.
+  const bool newer =
+      last && (sampled.updates.empty() || last->at("update") > sampled.updates.back());
+  if (!newer) return;
+  const std::size_t before = sampled.updates.size();
+  sampled.updates.push_back(last->at("update"));
+  for (const auto& [key, sum] : sums) {
+    if (key == "update") continue;
+    auto& curve = sampled.curves[key];
+    curve.resize(before, std::nan(""));
+    curve.push_back(sum.first / sum.second);
+  }
+  sampled.newest = std::move(*last);
+}
+
+}  // namespace
+
+SampledMetrics sample_metrics(const std::filesystem::path& path, std::size_t points) {
+  SampledMetrics sampled;
+  if (!std::filesystem::exists(path)) return sampled;
+  const InputFile file(path);
+  if (file.size() <= kShort) {
+    const std::string text = read_part(file, 0, file.size());
+    const auto lines = whole_lines(text, true);
+    const std::size_t each = std::max<std::size_t>(1, (lines.size() + points - 1) / points);
+    for (std::size_t i = 0; i < lines.size(); i += each) {
+      add_point(std::span(lines).subspan(i, std::min(each, lines.size() - i)), sampled);
+    }
+  } else {
+    for (std::size_t i = 0; i < points; ++i) {
+      const std::uint64_t at = (file.size() - kPlace) / (points - 1) * i;
+      const bool newest = i + 1 == points;
+      const std::string text = read_part(file, newest ? file.size() - kPlace : at, kPlace);
+      auto lines = whole_lines(text, at == 0);
+      const std::size_t extra = lines.size() - std::min(lines.size(), kLinesAtAPlace);
+      add_point(std::span(lines).subspan(newest ? extra : 0, lines.size() - extra), sampled);
+    }
+  }
+  for (auto& [key, curve] : sampled.curves) curve.resize(sampled.updates.size(), std::nan(""));
+  return sampled;
+}
+
+std::map<std::string, double> newest_metrics(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path)) return {};
+  const InputFile file(path);
+  const std::uint64_t bytes = std::min(file.size(), kPlace);
+  const std::string text = read_part(file, file.size() - bytes, bytes);
+  const auto lines = whole_lines(text, bytes == file.size());
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    if (auto values = parse_line(*line)) return std::move(*values);
+  }
+  return {};
+}
+
+}  // namespace riffle

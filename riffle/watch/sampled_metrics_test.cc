@@ -1,0 +1,74 @@
+#include "riffle/watch/sampled_metrics.h"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "riffle/base/clock.h"
+#include "riffle/base/testing/temp_folder.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+namespace {
+
+class SampledMetricsTest : public TempFolder {
+ protected:
+  std::filesystem::path write(std::int64_t lines, const std::string& end = "") const {
+    const auto path = folder_ / "metrics.jsonl";
+    std::ofstream out(path);
+    for (std::int64_t i = 1; i <= lines; ++i) {
+      out << "{\"update\":" << i << ",\"loss\":" << -1.0 * static_cast<double>(i) / 1e6
+          << ",\"std\":0.5" << (i % 100 == 0 ? ",\"rare\":7" : "")
+          << ",\"buffer_mean_age\":123456.5,\"buffer_clips\":12345,\"updates_per_s\":12.25}\n";
+    }
+    out << end;
+    return path;
+  }
+};
+
+TEST_F(SampledMetricsTest, AShortFileIsReadWhole) {
+  const auto sampled = sample_metrics(write(5, "{\"update\":6,\"loss\":"), 400);
+  EXPECT_THAT(sampled.updates, testing::ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(sampled.curves.at("std"), testing::Each(0.5));
+  EXPECT_EQ(sampled.newest.at("update"), 5);
+}
+
+TEST_F(SampledMetricsTest, PointsOfALongerFileAreMeans) {
+  const auto sampled = sample_metrics(write(1000), 100);
+  ASSERT_EQ(sampled.updates.size(), 100u);
+  EXPECT_EQ(sampled.updates[0], 10);
+  EXPECT_NEAR(sampled.curves.at("loss")[0], -5.5e-6, 1e-12);
+  EXPECT_EQ(sampled.updates.back(), 1000);
+}
+
+TEST_F(SampledMetricsTest, AMillionLinesTakeNoLongerThanAFewHundredPlaces) {
+  const auto path = write(1'000'000, "{\"update\":2000000,\"lo");
+  ASSERT_GT(std::filesystem::file_size(path), 100'000'000u);
+  const auto start = Clock::now();
+  const auto sampled = sample_metrics(path, 400);
+  EXPECT_LT(seconds_since(start), 1);
+  EXPECT_GT(sampled.updates.size(), 390u);
+  EXPECT_LT(sampled.updates.front(), 100);
+  EXPECT_EQ(sampled.updates.back(), 1'000'000);
+  EXPECT_EQ(sampled.newest.at("update"), 1'000'000);
+  for (std::size_t i = 0; i < sampled.updates.size(); ++i) {
+    EXPECT_NEAR(sampled.curves.at("loss")[i], -sampled.updates[i] / 1e6, 1e-5);
+  }
+  EXPECT_EQ(newest_metrics(path).at("update"), 1'000'000);
+}
+
+TEST_F(SampledMetricsTest, WhatIsNotMetricsIsPassedOver) {
+  const auto path = folder_ / "metrics.jsonl";
+  EXPECT_TRUE(sample_metrics(path, 10).updates.empty());
+  EXPECT_TRUE(newest_metrics(path).empty());
+  std::ofstream(path)
+      << "\n{\n[1,2]\n{\"update\":\"x\"}\n{\"update\":3,\"loss\":null,\"label\":\"x\"}\n"
+      << std::string(100'000, 'x') << "\n";
+  const auto sampled = sample_metrics(path, 10);
+  EXPECT_THAT(sampled.updates, testing::ElementsAre(3));
+  EXPECT_TRUE(sampled.curves.empty());
+}
+
+}  // namespace
+}  // namespace riffle

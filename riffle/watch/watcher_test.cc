@@ -1,0 +1,115 @@
+#include "riffle/watch/watcher.h"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "riffle/run/testing/runs.h"
+
+namespace riffle {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+class WatcherTest : public RunTest {
+ protected:
+  static std::vector<std::string> names(Watcher& watcher) {
+    std::vector<std::string> found;
+    const Json all = Json::parse(watcher.runs());
+    for (const auto& run : all["runs"]) found.push_back(run["name"]);
+    return found;
+  }
+  static std::string id_of(Watcher& watcher, const std::string& name) {
+    const Json all = Json::parse(watcher.runs());
+    for (const auto& run : all["runs"]) {
+      if (run["name"] == name) return run["id"];
+    }
+    return "";
+  }
+};
+
+TEST_F(WatcherTest, FindsRunsBelowTheFolderAndNoneElsewhere) {
+  fs::create_directories(folder_ / "runs/group");
+  Watcher watcher(folder_ / "runs");
+  EXPECT_THAT(names(watcher), ElementsAre());
+  RunFolder::create(folder_ / "runs/b", tiny("fifo"));
+  RunFolder::create(folder_ / "runs/group/a", tiny("fifo"));
+  RunFolder::create(folder_ / "outside", tiny("fifo"));
+  fs::create_directory_symlink(folder_ / "outside", folder_ / "runs/link");
+  EXPECT_THAT(names(watcher), ElementsAre("b", "group/a"));
+  Watcher one(folder_ / "outside");
+  EXPECT_THAT(names(one), ElementsAre("outside"));
+  EXPECT_THROW(Watcher(folder_ / "absent"), Error);
+}
+
+TEST_F(WatcherTest, OnlyIdsOfItsRunsLeadAnywhere) {
+  RunFolder::create(folder_ / "runs/b", tiny("fifo"));
+  RunFolder::create(folder_ / "outside", tiny("fifo"));
+  Watcher watcher(folder_ / "runs");
+  for (const char* id : {"", "b", "../outside", "/etc", "%2e%2e", "0000000000000000"}) {
+    EXPECT_FALSE(watcher.curves(id)) << id;
+    EXPECT_FALSE(watcher.arrived(id)) << id;
+    EXPECT_FALSE(watcher.kept(id)) << id;
+  }
+  EXPECT_TRUE(watcher.curves(id_of(watcher, "b")));
+}
+
+TEST_F(WatcherTest, ARunHasItsStateItsCurvesAndItsPictures) {
+  Config config = tiny("merge");
+  config.checkpoint.keep = 2;
+  config.checkpoint.every = 8;
+  train(config, folder_ / "runs/first");
+  Watcher watcher(folder_ / "runs");
+  const Json run = Json::parse(watcher.runs())["runs"][0];
+  EXPECT_EQ(run["status"]["state"], "done");
+  EXPECT_EQ(run["status"]["update"], 20);
+  EXPECT_GE(run["status"]["delivered"], run["status"]["used"]);
+  EXPECT_EQ(run["checkpoint"], "update-000000020");
+  EXPECT_EQ(run["newest"]["update"], 20);
+
+  const std::string id = run["id"];
+  const Json curves = Json::parse(*watcher.curves(id));
+  EXPECT_EQ(curves["updates"].size(), 20u);
+  EXPECT_EQ(curves["curves"]["loss"].size(), 20u);
+
+  const Json arrived = Json::parse(*watcher.arrived(id));
+  ASSERT_FALSE(arrived.contains("error")) << arrived;
+  EXPECT_EQ(arrived["pictures"].size(), 24u);
+  const auto newest = run["newest"]["samples_seen"].get<int>() - 1;
+  EXPECT_EQ(arrived["pictures"][0]["text"], cat("sample ", newest));
+
+  const Json kept = Json::parse(*watcher.kept(id));
+  ASSERT_FALSE(kept.contains("error")) << kept;
+  std::vector<std::string> titles;
+  for (const auto& sheet : kept["sheets"]) {
+    titles.push_back(sheet["title"]);
+    EXPECT_GT(sheet["pictures"].size(), 0u);
+    for (const auto& picture : sheet["pictures"]) {
+      EXPECT_THAT(picture["src"].get<std::string>(),
+                  testing::StartsWith("data:image/jpeg;base64,"));
+    }
+  }
+  EXPECT_THAT(titles, ElementsAre("What just left", "The most redundant", "The least redundant",
+                                  "What is kept"));
+  EXPECT_TRUE(kept["sheets"][0]["pictures"][0].contains("beside"));
+}
+
+TEST_F(WatcherTest, DamageAndNamesOfAnyBytesAreShownAsText) {
+  RunFolder::create(folder_ / "runs/<b>\xff\x1b", tiny("fifo"));
+  fs::create_directories(folder_ / "runs/broken");
+  std::ofstream(folder_ / "runs/broken/config.yaml") << "train: {batch: [";
+  Watcher watcher(folder_ / "runs");
+  const Json runs = Json::parse(watcher.runs())["runs"];
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_THAT(runs[0]["name"].get<std::string>(), testing::StartsWith("<b>"));
+  EXPECT_THAT(runs[1]["error"].get<std::string>(), HasSubstr("config.yaml"));
+  const auto kept = watcher.kept(runs[0]["id"]);
+  ASSERT_TRUE(kept);
+  EXPECT_THAT(Json::parse(*kept)["error"].get<std::string>(), HasSubstr("no checkpoint yet"));
+}
+
+}  // namespace
+}  // namespace riffle
