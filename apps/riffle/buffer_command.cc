@@ -15,9 +15,12 @@
 #include "riffle/base/file.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
+#include "riffle/curate/originals.h"
 #include "riffle/image/codec.h"
 #include "riffle/pages/buffer_page.h"
 #include "riffle/run/saved_buffer.h"
+#include "riffle/run/trace.h"
+#include "riffle/stream/stream.h"
 #include "riffle/train/updater.h"
 
 namespace riffle {
@@ -34,6 +37,7 @@ struct BufferOptions {
   std::string folder;
   std::string order = "least-redundant";
   std::size_t count = 0;
+  bool originals = false;
   std::size_t shown = 48;
   std::string device;
   bool json = false;
@@ -51,31 +55,69 @@ std::vector<std::size_t> export_order(const SavedBuffer& buffer, const BufferOpt
   return order;
 }
 
-// Writes the pictures as JPEG files in order, and index.csv. Returns their number.
-std::size_t export_pictures(SavedBuffer& buffer, const BufferOptions& options) {
+std::string exported_name(std::size_t place) {
+  const std::string digits = std::to_string(place);
+  return std::string(digits.size() < 7 ? 7 - digits.size() : 0, '0') + digits + ".jpg";
+}
+
+// What the stream still knows of exported samples.
+struct Traced {
+  explicit Traced(std::size_t samples) : keys(samples), files(samples) {}
+  std::vector<std::string> keys;
+  // Relative to the folder.
+  std::vector<std::string> files;
+  std::size_t count = 0;
+};
+
+// Writes the originals of the samples that the run's stream still gives.
+Traced export_originals(SavedBuffer& buffer, const std::vector<std::size_t>& order,
+                        const fs::path& folder) {
+  std::vector<WantedOriginal> wanted;
+  auto pictures = buffer.pictures(order);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    wanted.push_back({buffer.samples()[order[i]].info.index, std::move(pictures[i])});
+  }
+  Traced traced(order.size());
+  const auto stream = open_with_originals(buffer.config().stream, buffer.config().shapes);
+  traced.count = find_originals(*stream, wanted, [&](std::size_t i, Sample& sample) {
+    const auto& content = *sample.picture.file;
+    traced.keys[i] = sample.key;
+    traced.files[i] = (fs::path("originals") / original_path(sample, content)).string();
+    write_atomically(folder / traced.files[i], content);
+  });
+  return traced;
+}
+
+// Writes the pictures as JPEG files in order, and index.csv. Returns their number and that of the
+// originals among them.
+std::pair<std::size_t, std::size_t> export_pictures(SavedBuffer& buffer,
+                                                    const BufferOptions& options) {
   constexpr std::size_t kAtOnce = 256;
   const auto order = export_order(buffer, options);
-  std::string index = "file,index,arrival,clip,label,draws,nearest,weight\n";
   for (std::size_t begin = 0; begin < order.size(); begin += kAtOnce) {
     const auto part = std::span(order).subspan(begin, std::min(kAtOnce, order.size() - begin));
     const auto pictures = buffer.pictures(part);
     for (std::size_t i = 0; i < part.size(); ++i) {
-      const KeptSample& sample = buffer.samples()[part[i]];
-      const std::string digits = std::to_string(begin + i);
-      const std::string name =
-          std::string(digits.size() < 7 ? 7 - digits.size() : 0, '0') + digits + ".jpg";
-      write_atomically(fs::path(options.folder) / name, encode_jpeg(pictures[i], kExportQuality));
-      index += cat(name, ',', sample.info.index, ',', sample.info.arrival, ',',
-                   sample.info.clip == kNoClip ? std::string() : cat(sample.info.clip), ',',
-                   csv_field(sample.info.label), ',', sample.info.draws, ',',
-                   std::isfinite(sample.nearest) ? cat(sample.nearest) : std::string(), ',',
-                   sample.weight, '\n');
+      write_atomically(fs::path(options.folder) / exported_name(begin + i),
+                       encode_jpeg(pictures[i], kExportQuality));
     }
     show_progress(cat("exported ", begin + part.size(), " of ", order.size(), " pictures"));
   }
   finish_progress();
+  Traced traced(order.size());
+  if (options.originals) traced = export_originals(buffer, order, options.folder);
+  std::string index = "file,index,arrival,clip,label,draws,nearest,weight,key,original\n";
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const KeptSample& sample = buffer.samples()[order[i]];
+    index +=
+        cat(exported_name(i), ',', sample.info.index, ',', sample.info.arrival, ',',
+            sample.info.clip == kNoClip ? std::string() : cat(sample.info.clip), ',',
+            csv_field(sample.info.label), ',', sample.info.draws, ',',
+            std::isfinite(sample.nearest) ? cat(sample.nearest) : std::string(), ',', sample.weight,
+            ',', csv_field(traced.keys[i]), ',', csv_field(traced.files[i]), '\n');
+  }
   write_atomically(fs::path(options.folder) / "index.csv", index);
-  return order.size();
+  return {order.size(), traced.count};
 }
 
 // Returns the quantiles 0, 25, ..., 100 % of some numbers, of which there is at least one.
@@ -138,6 +180,7 @@ void print_summary(const nlohmann::ordered_json& result) {
   line("page", result["page"]);
   if (result.contains("exported")) {
     line("pictures", cat(result["exported"], " in ", result["folder"].get<std::string>()));
+    if (result.contains("originals")) line("originals", cat(result["originals"]));
   }
 }
 
@@ -155,7 +198,9 @@ void run_buffer(const BufferOptions& options) {
   auto result = summary(buffer);
   result["page"] = page.string();
   if (!options.folder.empty()) {
-    result["exported"] = export_pictures(buffer, options);
+    const auto [exported, originals] = export_pictures(buffer, options);
+    result["exported"] = exported;
+    if (options.originals) result["originals"] = originals;
     result["folder"] = options.folder;
   }
   if (options.json) {
@@ -185,6 +230,9 @@ void add_buffer_command(CLI::App& app) {
       ->add_option("--export", options->folder,
                    "Write the pictures as JPEG files into this folder, with an index.csv")
       ->option_text("DIR");
+  command->add_flag("--originals", options->originals,
+                    "With --export: read the run's stream again, and write the originals that it "
+                    "still gives too, with their keys (a path, a film and frame) in index.csv");
   command->add_option("--count", options->count, "Export at most N pictures; 0: all")
       ->option_text("N [0]");
   command

@@ -1,15 +1,21 @@
 #include <chrono>
+#include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include "apps/riffle/commands.h"
 #include "apps/riffle/encoder_flags.h"
 #include "apps/riffle/print_json.h"
+#include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/probe.h"
+#include "riffle/run/probe_record.h"
+#include "riffle/run/run_folder.h"
 #include "riffle/stream/stream.h"
 
 namespace riffle {
@@ -22,6 +28,8 @@ struct ProbeCommand : EncoderFlags {
   std::string val_shapes;
   std::string recipe = "cached";
   std::int64_t samples = 0;
+  bool background = false;
+  bool trained_only = false;
   bool json = false;
 };
 
@@ -38,6 +46,18 @@ nlohmann::ordered_json accuracies(const ProbeResult& result) {
           {"knn_top1", result.knn_top1}};
 }
 
+// Keeps the result in the run, for its pages.
+void record(const ProbeCommand& options, const ModelSource& source, const ProbeResult& result) {
+  const auto set = [](const std::string& uri, const std::string& shapes) {
+    return shapes.empty() ? uri : cat(uri, " as ", shapes);
+  };
+  const auto update = RunFolder::update_of(std::filesystem::path(source.file).stem().string());
+  append_probe(
+      RunFolder::open(options.run),
+      {update.value_or(0), result.linear_top1, result.linear_top5, result.knn_top1, result.recipe,
+       set(options.train, options.train_shapes), set(options.val, options.val_shapes)});
+}
+
 void print_row(const std::string& name, const ProbeResult& result) {
   std::cout << name << "  linear top-1 " << fixed(result.linear_top1, 1) << " %  top-5 "
             << fixed(result.linear_top5, 1) << " %  k-NN " << fixed(result.knn_top1, 1) << " %\n";
@@ -45,6 +65,10 @@ void print_row(const std::string& name, const ProbeResult& result) {
 
 void run_probe(const ProbeCommand& options) {
   const LinearRecipe recipe = linear_recipe(options.recipe);
+  if (options.background) {
+    [[maybe_unused]] const int nice = ::nice(10);
+    at::set_num_threads(1);
+  }
   const ModelSource source = options.open();
   const auto untrained = make_objective(source.model, source.seed);
   const at::Device device = options.device_for(source);
@@ -63,19 +87,23 @@ void run_probe(const ProbeCommand& options) {
   source.objective->to(device);
   const ProbeResult result = probe(*source.objective, train, val, recipe);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  untrained->to(device);
-  const ProbeResult baseline = probe(*untrained, train, val, recipe);
+  if (RunFolder::is_run(options.run)) record(options, source, result);
+  std::optional<ProbeResult> baseline;
+  if (!options.trained_only) {
+    untrained->to(device);
+    baseline = probe(*untrained, train, val, recipe);
+  }
   if (options.json) {
     auto json = accuracies(result);
     json["recipe"] = result.recipe;
-    json["untrained"] = accuracies(baseline);
+    if (baseline) json["untrained"] = accuracies(*baseline);
     json["checkpoint"] = source.file;
     json["seconds"] = seconds.count();
     print_json_line(json);
     return;
   }
   print_row("trained  ", result);
-  print_row("untrained", baseline);
+  if (baseline) print_row("untrained", *baseline);
   std::cout << "recipe: " << result.recipe << "\nin " << fixed(seconds.count(), 1) << " s\n";
 }
 
@@ -109,6 +137,10 @@ void add_probe_command(CLI::App& app) {
       ->add_option("--samples", options->samples,
                    "Read at most N samples of each stream; 0: all (the streams must end)")
       ->option_text("N [0]");
+  // For probes along training.
+  command->add_flag("--background", options->background, "One thread, at low priority")->group("");
+  command->add_flag("--trained-only", options->trained_only,
+                    "Leave out the untrained network, which is there to compare with");
   command->add_flag("--json", options->json, "Print the result as one JSON object");
   command->footer(
       "Example, on the embedded stream (two seeds, so no clip is in both):\n"

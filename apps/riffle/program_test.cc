@@ -115,6 +115,35 @@ TEST_F(ProgramTest, TrainThenProbeGivesAccuraciesBesideTheUntrainedNetwork) {
   expect_refused("train --run run " + kTiny, "holds a run already");
 }
 
+TEST_F(ProgramTest, ProbesAlongTrainingAreKeptInTheRun) {
+  const std::string sets =
+      "--probe-train 'synthetic:?size=16&seed=7&frames=1&samples=100' "
+      "--probe-val 'synthetic:?size=16&seed=8&frames=1&samples=50' ";
+  expect_refused("train --run run " + kTiny + "--probe-train synthetic:", "--probe-val");
+  const auto trained = riffle("train --run run " + kTiny + sets + "--set probe.every=10");
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_THAT(trained.err, HasSubstr("probe of update 20: linear"));
+  std::ifstream probes(folder_ / "run/probes.jsonl");
+  std::vector<std::int64_t> updates;
+  for (std::string line; std::getline(probes, line);) {
+    const auto probe = nlohmann::json::parse(line);
+    updates.push_back(probe["update"]);
+    EXPECT_GE(probe["knn_top1"], 0);
+  }
+  // The one of update 10 is of whatever checkpoint was the newest when it could be begun.
+  ASSERT_FALSE(updates.empty());
+  EXPECT_EQ(updates.back(), 20);
+
+  const auto probed = riffle(
+      "probe run --trained-only --train 'synthetic:?size=16&seed=7&frames=1&samples=100' "
+      "--val 'synthetic:?size=16&seed=8&frames=1&samples=50'");
+  EXPECT_EQ(probed.exit_code, 0) << probed.err;
+  EXPECT_EQ(riffle("report run").exit_code, 0);
+  std::ifstream page(folder_ / "run/report.html");
+  const std::string html(std::istreambuf_iterator<char>(page), {});
+  EXPECT_THAT(html, HasSubstr("k-NN probe"));
+}
+
 TEST_F(ProgramTest, ARunThatProducedNoCheckpointMayBeTriedAgain) {
   const std::string train = "-q train --run run " + kTiny + " --shape limit:samples=";
   expect_refused(train + "24", "give --capacity 24 or less");

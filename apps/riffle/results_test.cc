@@ -128,7 +128,10 @@ TEST_F(ResultsTest, AReportComparesRunsAndNamesTheKeysInWhichTheyDiffer) {
   EXPECT_THAT(page, HasSubstr("Speed of training"));
   EXPECT_EQ(json_of("report two")["report"], "two/report.html");
   EXPECT_TRUE(fs::exists(folder_ / "two/report.html"));
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "one/tensorboard"), {}), 1);
+  const auto is_events = [](const auto& file) {
+    return file.path().filename().string().starts_with("events.out.tfevents.");
+  };
+  EXPECT_EQ(std::count_if(fs::directory_iterator(folder_ / "one"), {}, is_events), 1);
 }
 
 TEST_F(ResultsTest, ABufferIsShownAndItsLeastRedundantPicturesAreExported) {
@@ -142,12 +145,17 @@ TEST_F(ResultsTest, ABufferIsShownAndItsLeastRedundantPicturesAreExported) {
     EXPECT_EQ(result["weight"]["100%"] > 1, policy == "merge");
     EXPECT_THAT(content(folder_ / policy / "buffer.html"), HasSubstr("The least redundant"));
     const std::string index = content(folder_ / ("out_" + policy) / "index.csv");
-    EXPECT_THAT(index,
-                StartsWith("file,index,arrival,clip,label,draws,nearest,weight\n0000000.jpg,"));
+    EXPECT_THAT(
+        index,
+        StartsWith(
+            "file,index,arrival,clip,label,draws,nearest,weight,key,original\n0000000.jpg,"));
     EXPECT_EQ(std::count(index.begin(), index.end(), '\n'), 8);
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / ("out_" + policy)), {}), 8);
   }
   expect_refused("buffer minred --export out_minred", "another folder");
+  const auto traced = json_of("buffer merge --count 7 --export traced --originals");
+  EXPECT_EQ(traced["originals"], 7) << "the embedded stream gives the same pictures again";
+  EXPECT_THAT(content(folder_ / "traced/index.csv"), HasSubstr(" frame "));
 }
 
 TEST_F(ResultsTest, ConfigGivesMeaningAndValueOfEveryKeyAsJsonToo) {

@@ -1,6 +1,6 @@
 #include "apps/riffle/commands.h"
+#include "apps/riffle/companions.h"
 #include "apps/riffle/training_result.h"
-#include "apps/riffle/watch_child.h"
 
 #include "riffle/run/training.h"
 
@@ -50,8 +50,10 @@ void add_resume_command(CLI::App& app) {
   command->callback([options] {
     const auto page = watch_child(options->run, options->watch);
     const auto edited = options->edited_config ? EditedConfig::accept : EditedConfig::refuse;
-    print_training_result(options->run, resume(options->run, options->assignments, edited),
-                          options->json);
+    TrainingOptions training;
+    training.probe_program = probe_program();
+    print_training_result(
+        options->run, resume(options->run, options->assignments, edited, training), options->json);
   });
 }
 

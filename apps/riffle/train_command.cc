@@ -1,7 +1,7 @@
 #include "apps/riffle/commands.h"
+#include "apps/riffle/companions.h"
 #include "apps/riffle/config_flags.h"
 #include "apps/riffle/training_result.h"
-#include "apps/riffle/watch_child.h"
 
 #include "riffle/run/training.h"
 
@@ -32,6 +32,8 @@ const std::vector<FlagForKey> kTrainFlags = {
     {"--max-hours", "run.max_hours"},
     {"--keep", "checkpoint.keep"},
     {"--init", "model.init"},
+    {"--probe-train", "probe.train"},
+    {"--probe-val", "probe.val"},
 };
 
 struct TrainOptions {
@@ -46,7 +48,9 @@ struct TrainOptions {
 void run_train(const TrainOptions& options) {
   const Config config = options.config.build();
   const auto page = watch_child(options.run, options.watch);
-  print_training_result(options.run, train(config, options.run, options.training), options.json);
+  TrainingOptions training = options.training;
+  training.probe_program = probe_program();
+  print_training_result(options.run, train(config, options.run, training), options.json);
 }
 
 }  // namespace

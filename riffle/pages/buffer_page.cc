@@ -9,6 +9,7 @@
 #include "riffle/base/text.h"
 #include "riffle/image/codec.h"
 #include "riffle/image/contact_sheet.h"
+#include "riffle/report/bar_chart.h"
 #include "riffle/report/html_page.h"
 #include "riffle/report/line_chart.h"
 
@@ -77,6 +78,22 @@ Figure clips_figure(const SavedBuffer& buffer) {
               any ? ", and the number of their clips." : ".")};
 }
 
+// Too many for lines over time: bars, from the most frequent label down.
+Figure many_labels_figure(const std::vector<std::pair<std::string, std::int64_t>>& sorted) {
+  constexpr std::size_t kBars = 16;
+  BarChart chart;
+  chart.title = "Samples kept of the most frequent labels";
+  chart.label = "samples kept";
+  chart.decimals = 0;
+  chart.width = 460;
+  for (std::size_t i = 0; i < std::min(sorted.size(), kBars); ++i) {
+    chart.bars.push_back(
+        {.name = sorted[i].first, .value = static_cast<double>(sorted[i].second), .colour = 0});
+  }
+  return {"Labels", chart.svg(),
+          cat("The ", chart.bars.size(), " most frequent of ", sorted.size(), " labels.")};
+}
+
 Figure labels_figure(const SavedBuffer& buffer) {
   std::map<std::string, std::int64_t> counts;
   for (const auto& sample : buffer.samples()) {
@@ -84,7 +101,7 @@ Figure labels_figure(const SavedBuffer& buffer) {
   }
   std::vector<std::pair<std::string, std::int64_t>> sorted(counts.begin(), counts.end());
   std::ranges::stable_sort(sorted, std::greater(), &std::pair<std::string, std::int64_t>::second);
-  sorted.resize(std::min(sorted.size(), kLabelsShown));
+  if (sorted.size() > kLabelsShown) return many_labels_figure(sorted);
   const TimeBins bins(buffer);
   LineChart chart = chart_over_time("Samples kept of the most frequent labels, by arrival", "kept");
   for (const auto& [label, count] : sorted) {
@@ -94,10 +111,7 @@ Figure labels_figure(const SavedBuffer& buffer) {
     }
     chart.series.push_back(std::move(series));
   }
-  return {"Labels", chart.svg(),
-          counts.size() > kLabelsShown
-              ? cat("The ", kLabelsShown, " most frequent of ", counts.size(), " labels.")
-              : cat(counts.size(), " labels.")};
+  return {"Labels", chart.svg(), cat(counts.size(), " labels.")};
 }
 
 Figure nearest_figure(const SavedBuffer& buffer, const std::vector<std::size_t>& order) {

@@ -9,12 +9,15 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/pages/buffer_page.h"
+#include "riffle/pages/feature_map.h"
 #include "riffle/pages/shown_curves.h"
 #include "riffle/report/html_page.h"
 #include "riffle/report/line_chart.h"
 #include "riffle/run/metrics_history.h"
+#include "riffle/run/probe_record.h"
 #include "riffle/run/run_folder.h"
 #include "riffle/run/saved_buffer.h"
+#include "riffle/run/status_file.h"
 
 namespace riffle {
 namespace fs = std::filesystem;
@@ -27,6 +30,10 @@ struct Run {
   // Of the configuration, with their values.
   std::vector<std::pair<std::string, std::string>> keys;
   MetricsHistory metrics;
+  std::vector<ProbeRecord> probes;
+  // After a stop these are beyond the last line of metrics.
+  double updates = 0;
+  double samples = std::nan("");
 };
 
 std::vector<std::pair<std::string, std::string>> key_values(Config config) {
@@ -46,8 +53,20 @@ std::vector<Run> read_runs(std::span<const fs::path> paths) {
     const auto folder = RunFolder::open(path);
     const Config config = folder.config();
     const std::string name = fs::weakly_canonical(path).filename().string();
-    runs.push_back({names.size() == paths.size() ? name : path.string(), path, config,
-                    key_values(config), read_metrics(folder.metrics())});
+    Run run{names.size() == paths.size() ? name : path.string(),
+            path,
+            config,
+            key_values(config),
+            read_metrics(folder.metrics()),
+            read_probes(folder)};
+    if (const MetricCurve* loss = run.metrics.find("loss")) run.updates = loss->updates.back();
+    run.samples = run.metrics.last("samples_seen");
+    const auto status = read_status(folder);
+    if (status && static_cast<double>(status->update) >= run.updates) {
+      run.updates = static_cast<double>(status->update);
+      run.samples = static_cast<double>(status->samples_used);
+    }
+    runs.push_back(std::move(run));
   }
   return runs;
 }
@@ -83,6 +102,32 @@ std::optional<Figure> figure(const ShownCurve& shown, const std::vector<Run>& ru
   return Figure{shown.title, chart.svg(), shown.caption};
 }
 
+// The accuracies of the probes along training.
+std::optional<Figure> probes_figure(const std::string& title, double ProbeRecord::*accuracy,
+                                    const std::vector<Run>& runs) {
+  LineChart chart;
+  chart.title = title;
+  chart.x_label = "updates";
+  chart.y_label = "top-1 (%)";
+  chart.width = 460;
+  chart.height = 300;
+  std::set<std::string> sets;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    LineSeries series;
+    series.name = runs[i].name;
+    series.colour = static_cast<Colour>(i);
+    for (const auto& probe : runs[i].probes) {
+      series.x.push_back(static_cast<double>(probe.update));
+      series.y.push_back(probe.*accuracy);
+      sets.insert(probe.val);
+    }
+    if (!series.x.empty()) chart.series.push_back(std::move(series));
+  }
+  if (chart.series.empty()) return std::nullopt;
+  const std::vector<std::string> names(sets.begin(), sets.end());
+  return Figure{title, chart.svg(), cat("On ", join(names, ", "), ".")};
+}
+
 Table runs_table(const std::vector<Run>& runs) {
   Table table;
   table.caption =
@@ -99,18 +144,16 @@ Table runs_table(const std::vector<Run>& runs) {
                    {"images/s", "", Best::none, true},
                    {"minutes", "", Best::none, true}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const auto& [name, path, config, keys, metrics] = runs[i];
+    const auto& [name, path, config, keys, metrics, probes, updates, samples] = runs[i];
     const auto value = [&keys = keys](const std::string& key) {
       return std::ranges::find(keys, key, &std::pair<std::string, std::string>::first)->second;
     };
     const std::string policy = value("buffer.policy");
-    const MetricCurve* loss = metrics.find("loss");
     table.rows.push_back(
         {{Cell::words(name),
           Cell::words(policy == "none" ? policy : cat(policy, "\u00a0", value("buffer.capacity"))),
-          Cell::number(loss == nullptr ? 0 : loss->updates.back(), 0),
-          Cell::number(metrics.last("samples_seen"), 0), Cell::number(metrics.late_mean("loss"), 4),
-          Cell::number(metrics.late_mean("std"), 3),
+          Cell::number(updates, 0), Cell::number(samples, 0),
+          Cell::number(metrics.late_mean("loss"), 4), Cell::number(metrics.late_mean("std"), 3),
           Cell::number(100 * metrics.late_mean("same_clip_pairs"), 1),
           Cell::number(metrics.last("buffer_clips"), 0),
           Cell::number(
@@ -153,11 +196,36 @@ std::string lead(const std::vector<Run>& runs) {
              ".");
 }
 
+// Where the features of a buffer lie, if its policy keeps any.
+void add_map(SavedBuffer& buffer, const std::string& name, std::vector<Figure>& maps,
+             std::vector<PictureFigure>& sheets) {
+  constexpr std::size_t kOnMap = 150, kQueries = 8, kNeighbours = 11;
+  const at::Tensor features = buffer.features();
+  if (!features.defined()) return;
+  std::vector<std::size_t> which;
+  for (const auto& found : nearest_neighbours(features, kQueries, kNeighbours)) {
+    which.push_back(found.sample);
+    which.insert(which.end(), found.nearest.begin(), found.nearest.end());
+  }
+  // A row of the sheet is a sample and its neighbours.
+  if (which.size() == kQueries * (kNeighbours + 1)) {
+    sheets.push_back(buffer_sheet(
+        buffer, cat("Neighbours in ", name), which,
+        "Each row: a sample, and those whose features are nearest to its, the nearest first."));
+  }
+  std::string svg = map_svg(buffer, features, kOnMap);
+  if (svg.empty()) return;
+  maps.push_back({cat("Map of ", name), std::move(svg),
+                  "The features of the buffer by their first two principal components: what lies "
+                  "together looks alike to the network."});
+}
+
 // What each buffer holds, where there is a checkpoint: a few, evenly spaced. Throws
 // DamagedCheckpoint if the newest is damaged.
 void add_sheets(HtmlPage& page, const std::vector<Run>& runs) {
   constexpr std::size_t kShown = 24;
   std::vector<PictureFigure> sheets;
+  std::vector<Figure> maps;
   for (const auto& run : runs) {
     const auto folder = RunFolder::open(run.path);
     const auto checkpoints = folder.checkpoint_names();
@@ -169,6 +237,7 @@ void add_sheets(HtmlPage& page, const std::vector<Run>& runs) {
       sheets.push_back(spaced_sheet(
           buffer, run.name, kShown,
           cat("Of ", size, " samples at ", buffer.checkpoint(), ", evenly spaced, oldest first.")));
+      add_map(buffer, run.name, maps, sheets);
     } catch (const DamagedCheckpoint&) {
       if (folder.checkpoint_names() == checkpoints) throw;
       // A newer one took its place just now.
@@ -180,6 +249,7 @@ void add_sheets(HtmlPage& page, const std::vector<Run>& runs) {
   if (sheets.empty()) return;
   page.section("What they keep");
   for (const auto& sheet : sheets) page.picture(sheet);
+  for (const auto& map : maps) page.figure(map);
 }
 
 void add_warnings(HtmlPage& page, const std::vector<Run>& runs) {
@@ -209,6 +279,10 @@ std::string run_page(std::span<const fs::path> paths) {
   page.table(runs_table(runs));
 
   std::vector<Figure> figures;
+  for (const auto& [title, accuracy] : {std::pair("Linear probe", &ProbeRecord::linear_top1),
+                                        std::pair("k-NN probe", &ProbeRecord::knn_top1)}) {
+    if (auto drawn = probes_figure(title, accuracy, runs)) figures.push_back(std::move(*drawn));
+  }
   for (const auto& shown : shown_curves()) {
     if (auto drawn = figure(shown, runs)) figures.push_back(std::move(*drawn));
   }

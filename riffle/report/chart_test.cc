@@ -47,6 +47,17 @@ TEST(LineChart, IsWellFormedAndRefersToNothingOutside) {
   EXPECT_THAT(svg, HasSubstr("<title>MinRed: 36 at 1,000 updates</title>"));
 }
 
+TEST(LineChart, ALineThatEndsEarlyIsNotDrawnOn) {
+  auto chart = two_lines();
+  chart.series[0] = {"FIFO", {0, 500}, {14, 20}, {}};
+  const std::string svg = chart.svg();
+  const auto start_of = [&](std::size_t from) {
+    const auto at = svg.find(" d=\"M", svg.find("class=\"leader", from)) + 5;
+    return svg.substr(at, svg.find(' ', at) - at);
+  };
+  EXPECT_EQ(start_of(0), start_of(svg.find("class=\"leader") + 1)) << "both begin in the margin";
+}
+
 TEST(LineChart, EscapesEveryName) {
   auto chart = two_lines();
   chart.title = chart.x_label = chart.y_label = "a < \"b\" & 'c'";

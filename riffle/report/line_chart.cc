@@ -300,8 +300,8 @@ class Drawing {
     for (std::size_t i = 0; i < labels.size(); ++i) labels[i].y = places[i];
     out_ += "<g class=\"legend\">\n";
     for (const auto& label : labels) {
-      const CurvePlace& last = *label.curve->last();
-      out_ += cat("<path class=\"leader ", label.curve->css, "\" d=\"M", px(x_of(last.x) + 4), ' ',
+      // Not from the end of a line that ends early: it would look as if the line continued.
+      out_ += cat("<path class=\"leader ", label.curve->css, "\" d=\"M", px(right_ + 4), ' ',
                   px(label.y_line), 'L', px(right_ + 14), ' ', px(label.y), "h6\"/>\n");
       text(cat("x=\"", px(right_ + 24), "\" y=\"", px(label.y + 4), '"'), label.curve->name);
     }

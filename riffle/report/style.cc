@@ -76,7 +76,11 @@ p { max-width: 46rem; margin: 0 0 1rem; }
 figure { margin: 1.25rem 0; padding: 1rem 1.1rem 0.9rem; background: var(--panel); border: 1px solid var(--rule); border-radius: 8px; }
 figure h3 { font-size: 1rem; line-height: 1.35; margin: 0 0 0.6rem; }
 figcaption { margin-top: 0.7rem; font-size: 0.88rem; line-height: 1.5; color: var(--soft); max-width: 46rem; }
-.scroll { overflow-x: auto; } .scroll svg.chart { min-width: 34rem; }
+.scroll { overflow-x: auto; background: linear-gradient(to right, var(--ground) 1rem, transparent) left / 2rem 100% no-repeat local,
+  linear-gradient(to left, var(--ground) 1rem, transparent) right / 2rem 100% no-repeat local,
+  linear-gradient(to right, var(--axis), transparent) left / 0.5rem 100% no-repeat scroll,
+  linear-gradient(to left, var(--axis), transparent) right / 0.5rem 100% no-repeat scroll; }
+figure .scroll { --ground: var(--panel); } .scroll svg.chart { min-width: 34rem; }
 .row { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 17rem), 1fr)); gap: 1.1rem; margin: 1.25rem 0; }
 .row.pairs { grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); }
 .row figure { margin: 0; } .row .scroll svg.chart { min-width: 0; }

@@ -22,6 +22,7 @@ void Config::describe(Fields& fields) {
   learner.train.describe(fields);
   checkpoint.describe(fields);
   metrics.describe(fields);
+  probe.describe(fields);
 }
 
 void Config::validate() const {
@@ -32,6 +33,11 @@ void Config::validate() const {
   if (metrics.dense < 0) throw Error("metrics.dense must not be negative");
   if (metrics.every < 1) throw Error("metrics.every must be at least 1");
   if (metrics.nearest_every < 0) throw Error("metrics.nearest_every must not be negative");
+  if (probe.train.empty() != probe.val.empty()) {
+    throw Error("probes along training need two sets: --probe-train and --probe-val");
+  }
+  if (probe.every < 1) throw Error("probe.every must be at least 1");
+  if (probe.samples < 0) throw Error("probe.samples must not be negative");
   if (learner.picture_size < 0) throw Error("stream.size must not be negative");
 }
 

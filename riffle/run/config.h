@@ -43,6 +43,24 @@ struct MetricsConfig {
   }
 };
 
+// Probes along training (run_probes.h).
+struct ProbeConfig {
+  // Addresses of labelled streams; empty: no probes.
+  std::string train;
+  std::string val;
+  // Updates.
+  std::int64_t every = 5000;
+  // Read of each set at the most; 0: all.
+  std::int64_t samples = 0;
+
+  void describe(Fields& fields) {
+    fields.add("probe.train", train, "labelled stream to fit probes on while the run trains");
+    fields.add("probe.val", val, "labelled stream to measure such probes on");
+    fields.add("probe.every", every, "updates between probes; there is one at the end too");
+    fields.add("probe.samples", samples, "samples read of each of the two at most; 0: all");
+  }
+};
+
 struct Config {
   std::string stream = "synthetic:";
   // Around the stream; see riffle/stream/shapes/shape.h.
@@ -50,6 +68,7 @@ struct Config {
   LearnerConfig learner;
   CheckpointConfig checkpoint;
   MetricsConfig metrics;
+  ProbeConfig probe;
   // Of one train or resume; 0: no limit.
   double max_hours = 0;
 

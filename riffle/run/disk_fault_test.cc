@@ -130,7 +130,7 @@ TEST_F(DiskFaultTest, MetricsThatCannotBeWrittenAreLeftOut) {
 
 TEST_F(DiskFaultTest, AnUnreadableFolderForTensorBoardDoesNotEndTheRun) {
   const FileFaults faults([](FileStep step, const fs::path& path) {
-    return FileFault{step == FileStep::list && path.filename() == "tensorboard" ? EIO : 0};
+    return FileFault{step == FileStep::list && path.filename() == "run" ? EIO : 0};
   });
   EXPECT_EQ(train(tiny("fifo"), folder_ / "run").updates, 20);
 }

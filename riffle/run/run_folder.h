@@ -1,4 +1,4 @@
-// Where a run lives on disk: config.yaml (complete, resolved), metrics.jsonl, tensorboard/,
+// Where a run lives on disk: config.yaml (complete, resolved), metrics.jsonl, event files,
 // checkpoints/, the pages about it, lock. Nobody else spells the names of these files;
 // docs/formats/run-folder.md lists them.
 #pragma once
@@ -45,8 +45,15 @@ class RunFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
-  std::filesystem::path tensorboard() const { return path_ / "tensorboard"; }
+  // Where TensorBoard's files go: the folder itself, so that TensorBoard calls the run by its name.
+  // Runs begun by an earlier riffle have a folder of their own for them, and keep it.
+  std::filesystem::path tensorboard() const {
+    const auto own = path_ / "tensorboard";
+    return std::filesystem::exists(own) ? own : path_;
+  }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  // What probes found (probe_record.h).
+  std::filesystem::path probes() const { return path_ / "probes.jsonl"; }
   // What the process that trains is doing (status_file.h).
   std::filesystem::path status() const { return path_ / "status.json"; }
   std::filesystem::path report() const { return path_ / kReport; }

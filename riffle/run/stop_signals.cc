@@ -38,9 +38,9 @@ void handle(int number) {
   ::clock_gettime(CLOCK_MONOTONIC, &time);
   const std::int64_t now = time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
   std::int64_t first = 0;
-  if (first_signal.compare_exchange_strong(first, now)) {
+  if (handler_pipe >= 0 && first_signal.compare_exchange_strong(first, now)) {
     [[maybe_unused]] const auto written = ::write(handler_pipe, &kSignal, 1);
-  } else if (number != SIGHUP && now - first >= kRepeatNanoseconds) {
+  } else if (now - first_signal >= kRepeatNanoseconds && (number != SIGHUP || handler_pipe < 0)) {
     // A terminal that goes away may say so at any time; anybody else means it.
     std::signal(number, SIG_DFL);
     ::raise(number);
@@ -62,6 +62,7 @@ StopSignals::StopSignals(std::function<void(const char*)> stop, double seconds)
   action.sa_flags = SA_RESTART;
   for (std::size_t i = 0; i < kHeeded.size(); ++i) {
     ::sigaction(kHeeded[i], nullptr, &before[i]);
+    if (before[i].sa_handler == handle) before[i].sa_handler = SIG_DFL;  // left by another object
     const bool keeps_ignoring = kHeeded[i] == SIGHUP && before[i].sa_handler == SIG_IGN;
     if (!keeps_ignoring) ::sigaction(kHeeded[i], &action, nullptr);
   }
@@ -69,7 +70,10 @@ StopSignals::StopSignals(std::function<void(const char*)> stop, double seconds)
 }
 
 StopSignals::~StopSignals() {
-  for (std::size_t i = 0; i < kHeeded.size(); ++i) {
+  handler_pipe = -1;
+  // After a signal the handler stays: repeats must not end the process before it has said how the
+  // work ended.
+  for (std::size_t i = 0; first_signal == 0 && i < kHeeded.size(); ++i) {
     ::sigaction(kHeeded[i], &before[i], nullptr);
   }
   [[maybe_unused]] const auto written = ::write(pipe_[1], &kEnd, 1);

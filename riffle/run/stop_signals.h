@@ -4,7 +4,8 @@
 // The first signal calls `stop` once, on a thread of its own. Repeats within a second are the same
 // request: a terminal and a shell may both forward it, and timeout(1) sends each signal twice. A
 // later one ends the process at once, as without a handler. `stop` is also called when `seconds`
-// have passed (0: never). The destructor restores the previous handlers. One object at a time.
+// have passed (0: never). The destructor restores the previous handlers; after a signal it leaves
+// one that still ignores repeats. One object at a time.
 #pragma once
 
 #include <array>

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "riffle/run/metrics.h"
 #include "riffle/run/metrics_line.h"
 #include "riffle/run/run_folder.h"
+#include "riffle/run/run_probes.h"
 #include "riffle/run/status_file.h"
 #include "riffle/run/stop_signals.h"
 #include "riffle/run/tensorboard.h"
@@ -29,9 +31,10 @@
 namespace riffle {
 namespace {
 
-constexpr std::array<std::string_view, 7> kResumeKeys = {
-    "train.max_updates", "train.threads",   "run.max_hours",        "checkpoint.every",
-    "checkpoint.keep",   "checkpoint.wait", "metrics.nearest_every"};
+constexpr std::array<std::string_view, 11> kResumeKeys = {
+    "train.max_updates", "train.threads",   "run.max_hours",         "checkpoint.every",
+    "checkpoint.keep",   "checkpoint.wait", "metrics.nearest_every", "probe.train",
+    "probe.val",         "probe.every",     "probe.samples"};
 
 constexpr double kFillCheckpointSeconds = 600;
 constexpr double kProgressSeconds = 0.2;
@@ -74,6 +77,7 @@ class Session {
         seconds_before_(from != nullptr ? from->seconds : 0),
         rates_(learner),
         has_junk_(has_junk(config.shapes)),
+        probes_(folder, config.probe, options.probe_program),
         status_(folder, [&learner, before = learner.samples_seen()](RunStatus& status) {
           const auto arrivals = learner.arrivals();
           status.samples_delivered = before + arrivals.samples;
@@ -114,6 +118,10 @@ class Session {
     }
     finish_progress();
     finish();
+    if (!stopped_) {
+      const auto checkpoints = checkpointer_.status();
+      probes_.finish(checkpoints.last, checkpoints.last_update);
+    }
     result_.updates = learner_.update();
     result_.samples_seen = learner_.samples_seen();
     result_.skipped = learner_.skipped();
@@ -181,8 +189,11 @@ class Session {
       if (progress_due) {
         shown = seconds;
         show_progress(progress_line(*report, config_, learner_.buffer(), updates_per_s));
+        const auto checkpoints = checkpointer_.status();
+        probes_.keep_up(checkpoints.last, checkpoints.last_update);
       }
-      keep(every > 0 && report->update % every == 0, seconds_);
+      const bool to_be_probed = probes_.due(report->update);
+      keep(to_be_probed || (every > 0 && report->update % every == 0), seconds_);
       if (profile_) show_profile(profile_->after_update());
     }
     if (profile_) show_profile(profile_->finish());
@@ -217,7 +228,7 @@ class Session {
   }
 
   void keep(bool due, double seconds) {
-    if (config_.checkpoint.every > 0) checkpointer_.keep_up(due, seconds);
+    if (config_.checkpoint.every > 0 || probes_.active()) checkpointer_.keep_up(due, seconds);
   }
 
   void write_metrics(const UpdateReport& report) {
@@ -229,6 +240,11 @@ class Session {
       line.emplace_back("junk_in_buffer", learner_.junk_in_buffer());
     }
     rates_.add(line, seconds_, checkpointer_.status());
+    if (const auto& probe = probes_.newest()) {
+      line.emplace_back("probe_update", static_cast<double>(probe->update));
+      line.emplace_back("probe_linear_top1", probe->linear_top1);
+      line.emplace_back("probe_knn_top1", probe->knn_top1);
+    }
     folder_.require_in_place();
     try {
       metrics_.write(report.update, line);
@@ -285,6 +301,7 @@ class Session {
   double seconds_ = seconds_before_;
   Rates rates_;
   const bool has_junk_;
+  RunProbes probes_;
   StatusFile status_;
   std::optional<TrainingProfile> profile_;
   std::optional<UpdateReport> last_;
@@ -298,11 +315,24 @@ PictureLog picture_log(const RunFolder& folder, const Learner& learner) {
   return {folder.checkpoints(), learner.buffer().slots(), learner.buffer().stored_bytes()};
 }
 
+// More threads than free cores make a run slower than fewer would.
+void tell_busy_cores(std::int64_t threads) {
+  const auto cores = static_cast<double>(std::thread::hardware_concurrency());
+  double load = 0;
+  if (threads < 2 || ::getloadavg(&load, 1) != 1) return;
+  const auto free_cores = std::max<std::int64_t>(1, std::llround(cores - load));
+  if (threads <= free_cores) return;
+  log_info(cat("other programs keep ", fixed(load, 1), " of ", cores, " cores busy: this run has ",
+               threads, " threads, and with --threads ", free_cores,
+               " it may be faster while they run"));
+}
+
 TrainingResult begin(const RunFolder& folder, const Config& config, Learner& learner,
                      const TrainingOptions& options = {}) {
   log_info(cat("run ", folder.path().string(), ": filling a buffer of ",
                learner.buffer().capacity(), " from ", config.stream));
   tell_disk_need(folder, config, learner);
+  tell_busy_cores(config.learner.train.threads);
   return Session(folder, config, learner, picture_log(folder, learner), nullptr, options).run();
 }
 
@@ -365,7 +395,8 @@ TrainingResult train(Config config, const std::filesystem::path& path,
 }
 
 TrainingResult resume(const std::filesystem::path& path,
-                      const std::vector<std::string>& assignments, EditedConfig edited) {
+                      const std::vector<std::string>& assignments, EditedConfig edited,
+                      const TrainingOptions& options) {
   require_resume_keys(assignments);
   const auto folder = RunFolder::open_to_write(path);
   const Config config = folder.config(assignments);
@@ -398,7 +429,7 @@ TrainingResult resume(const std::filesystem::path& path,
         }
         log_info(cat(path.string(), " has no checkpoint yet: it starts again"));
         if (!assignments.empty()) folder.write_config(config);
-        return begin(folder, config, learner);
+        return begin(folder, config, learner, options);
       }
       auto log = picture_log(folder, learner);
       const auto replaced = restore_checkpoint(*checkpoint, learner, log, damaged_pictures);
@@ -416,7 +447,7 @@ TrainingResult resume(const std::filesystem::path& path,
                    done ? " has made all its updates; with more --max-updates it continues from "
                         : " continues after update ",
                    checkpoint->update));
-      return Session(folder, config, learner, std::move(log), &*checkpoint).run();
+      return Session(folder, config, learner, std::move(log), &*checkpoint, options).run();
     } catch (const DamagedCheckpoint& error) {
       log_warning(cat("checkpoint ", names.back(), " cannot be used: ", error.what(),
                       names.size() > 1 ? cat("; going back to ", names[names.size() - 2]) : ""));

@@ -27,6 +27,8 @@ struct TrainingResult {
 struct TrainingOptions {
   // Print where the time of an update goes, on standard error.
   bool profile = false;
+  // What `riffle probe` begins with, for probes along training (run_probes.h); empty: none.
+  std::vector<std::string> probe_program = {};
 };
 
 // Makes the run folder `path` and trains until the stream ends or max_updates is reached; leaves a
@@ -51,6 +53,7 @@ enum class EditedConfig { refuse, accept };
 // that is accepted.
 TrainingResult resume(const std::filesystem::path& path,
                       const std::vector<std::string>& assignments = {},
-                      EditedConfig edited = EditedConfig::refuse);
+                      EditedConfig edited = EditedConfig::refuse,
+                      const TrainingOptions& options = {});
 
 }  // namespace riffle

@@ -1,7 +1,13 @@
 #include "riffle/stream/decoding.h"
 
 #include <algorithm>
+#include <memory>
 #include <thread>
+#include <vector>
+
+#ifdef RIFFLE_FFMPEG
+#include "riffle/stream/video/still_picture.h"
+#endif
 
 namespace riffle {
 namespace {
@@ -24,6 +30,16 @@ Decoding read_decoding(Uri& uri) {
 
 Decoded decode(std::span<const std::byte> bytes, const DecodeOptions& options) {
   Decoded decoded;
+#ifdef RIFFLE_FFMPEG
+  if (is_still_picture(bytes)) {
+    decoded.picture = decode_still_picture(bytes, options, decoded.failure);
+    if (decoded.picture && options.keep_file) {
+      decoded.picture->file =
+          std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
+    }
+    return decoded;
+  }
+#endif
   decoded.picture = decode(bytes, options, decoded.failure);
   return decoded;
 }

@@ -32,6 +32,8 @@ struct Decoded {
   DecodeFailure failure;
 };
 
+// Tells the kind by the content, whatever the name: JPEG, PNG and, in builds with FFmpeg, WebP,
+// TIFF, BMP and GIF.
 Decoded decode(std::span<const std::byte> bytes, const DecodeOptions& options);
 
 // Returns the memory taken, in bytes. Even the smallest counts for something, so that tiny pictures

@@ -72,7 +72,7 @@ class Walk {
         } else {
           enter(path);
         }
-      } else if (is_picture_name(name) &&
+      } else if (may_be_picture(name) &&
                  (entry->is_regular_file(unknown) || entry->is_symlink(unknown))) {
         found_.paths.push_back(path);
       }
@@ -101,13 +101,20 @@ std::int64_t written_at(const fs::path& path) {
 }  // namespace
 
 bool is_picture_name(std::string_view name) {
+  static constexpr std::array<std::string_view, 11> kEndings = {
+      ".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".avif", ".heic", ".heif"};
   const auto dot = name.rfind('.');
   if (dot == std::string_view::npos) return false;
   std::string ending(name.substr(dot));
   std::transform(ending.begin(), ending.end(), ending.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+  return std::ranges::find(kEndings, ending) != kEndings.end();
+}
+
+bool may_be_picture(std::string_view path) {
+  const auto name = path.substr(path.rfind('/') + 1);
+  return is_picture_name(name) || name.find('.') == std::string_view::npos;
 }
 
 std::int64_t shuffled_rank(std::uint64_t seed, std::string_view path) {

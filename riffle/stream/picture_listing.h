@@ -14,8 +14,11 @@
 
 namespace riffle {
 
-// Returns whether a name ends in .jpg, .jpeg or .png, in any case.
+// Returns whether a name ends as pictures do, in any case: .jpg, .jpeg, .png, .webp, .tif, .tiff,
+// .bmp, .gif, and .avif, .heic, .heif, which are skipped and counted.
 bool is_picture_name(std::string_view name);
+// Returns whether a file in a folder is looked at: one with such an ending, or with none.
+bool may_be_picture(std::string_view path);
 
 // Returns a place in a shuffled order that depends on the path and the seed alone.
 std::int64_t shuffled_rank(std::uint64_t seed, std::string_view path);
@@ -61,7 +64,7 @@ struct FoundPictures {
   std::vector<Unreadable> unreadable;
 };
 
-// Returns all files ending in .jpg, .jpeg or .png (any case) at any depth below `folder`, which is
+// Returns all files with a picture's ending, or with none, at any depth below `folder`, which is
 // relative to `root`. Follows symbolic links to folders (those that lead out of the root are
 // unreadable, unless links may lead anywhere), but enters each folder once; a folder that can be
 // reached without a link is listed where it really is. Leaves out names that begin with a dot.

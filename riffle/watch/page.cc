@@ -56,6 +56,10 @@ select { font: inherit; max-width: 100%; padding: 0.3rem; color: var(--ink); bac
 .sheet { display: flex; flex-wrap: wrap; gap: 6px; margin: 0.5rem 0 1.5rem; }
 .sheet span { display: flex; gap: 1px; } .sheet img { width: 56px; height: 56px; image-rendering: pixelated; }
 .sheet .beside { opacity: 0.75; }
+.map { position: relative; height: 24rem; margin: 0.5rem 0 1.5rem; overflow: hidden; background: var(--panel);
+  border: 1px solid var(--rule); border-radius: 8px; }
+.map img { position: absolute; width: 32px; height: 32px; image-rendering: pixelated; }
+.map img:hover { z-index: 1; width: 72px; height: 72px; }
 h3 { font-size: 1rem; margin: 1rem 0 0.2rem; } h3 + p { font-size: 0.88rem; color: var(--soft); margin: 0; }
 )css");
 }

@@ -149,9 +149,15 @@ function ticks(low, high, count) {
 
 function drawChart(chart, shown) {
   const width = 460, height = 250, left = 54, right = 12, top = 10, bottom = 40;
-  const lines = shown.map(run => ({run, x: run.curves.updates, y: (run.curves.curves[chart.key] ?? [])
-    .map(value => value == null ? null : value * chart.factor *
-      (chart.per_batch ? run.facts.batch : 1))})).filter(line => line.y.some(value => value != null));
+  const lines = shown.map(run => {
+    const {updates, curves, probes} = run.curves;
+    if (chart.key.startsWith('probe_')) {
+      return {run, x: probes.map(probe => probe.update), y: probes.map(probe => probe[chart.key])};
+    }
+    const factor = chart.factor * (chart.per_batch ? run.facts.batch : 1);
+    return {run, x: updates, y: (curves[chart.key] ?? [])
+      .map(value => value == null ? null : value * factor)};
+  }).filter(line => line.y.some(value => value != null));
   const seen = lines.some(line => line.y.some(value => Math.abs(value ?? 0) > chart.least));
   chart.figure.hidden = !seen;
   if (!seen) return;
@@ -163,7 +169,10 @@ function drawChart(chart, shown) {
       begin = Math.min(begin, line.x[i]); end = Math.max(end, line.x[i]);
     });
   }
-  if (high - low < 1e-9 * Math.max(1, Math.abs(high))) { low -= 0.5; high += 0.5; }
+  if (high - low < 1e-9 * Math.abs(high) || high === low) {
+    const room = Math.abs(high) / 2 || 0.5;
+    low -= room; high += room;
+  }
   if (end === begin) { begin -= 1; end += 1; }
   const room = 0.05 * (high - low);
   low -= room; high += room;
@@ -177,8 +186,8 @@ function drawChart(chart, shown) {
     draw(texts, 'text', {x: left - 6, y: y(value) + 4, 'text-anchor': 'end'}, short(value));
   }
   for (const value of ticks(begin, end, 5)) {
-    draw(texts, 'text', {x: x(value), y: height - bottom + 18, 'text-anchor': 'middle'},
-      short(value));
+    draw(texts, 'text', {x: x(value), y: height - bottom + 18,
+      'text-anchor': x(value) > width - 40 ? 'end' : 'middle'}, short(value));
   }
   draw(svg, 'text', {class: 'axis', x: width - right, y: height - 6, 'text-anchor': 'end'}, 'updates');
   for (const line of lines) {
@@ -190,6 +199,10 @@ function drawChart(chart, shown) {
     });
     const group = draw(svg, 'g', {class: 'series dense ' + line.run.colour});
     draw(group, 'path', {d: path, 'data-run': line.run.facts.id});
+    if (line.x.length <= 20) {  // a single point is no line
+      line.x.forEach((at, i) => line.y[i] == null ||
+        draw(group, 'circle', {class: 'dot', cx: x(at), cy: y(line.y[i]), r: 3.5}));
+    }
   }
   const cursor = draw(svg, 'line', {class: 'cursor', y1: top, y2: height - bottom, visibility: 'hidden'});
   const read = update => {
@@ -222,7 +235,8 @@ async function makeCharts() {
       'aria-label': chart.title})) chart.svg.setAttribute(name, value);
     chart.read = make('p', {class: 'read'});
     chart.figure = make('figure', {'data-key': chart.key},
-      make('h3', {}, chart.title + ', ' + chart.label), chart.svg, chart.read,
+      make('h3', {}, chart.title.toLowerCase() === chart.label ? chart.title :
+        chart.title + ', ' + chart.label), chart.svg, chart.read,
       make('figcaption', {}, chart.caption));
     chart.figure.hidden = true;
     byId('charts').append(chart.figure);
@@ -245,9 +259,23 @@ const thumbnail = (picture, look) =>
 
 function sheetOf(sheet) {
   const pictures = sheet.pictures.map(picture => make('span', {}, thumbnail(picture, ''),
-    ...(picture.beside ? [thumbnail(picture.beside, 'beside')] : [])));
+    ...(picture.beside ? [thumbnail(picture.beside, 'beside')] : []),
+    ...(picture.row ?? []).map(other => thumbnail(other, 'beside'))));
   return make('div', {'data-sheet': sheet.title}, make('h3', {}, sheet.title),
     make('p', {}, sheet.caption), make('div', {class: 'sheet'}, ...pictures));
+}
+
+function mapOf(points) {
+  const field = make('div', {class: 'map'});
+  for (const point of points) {
+    const image = thumbnail(point, '');
+    image.style.left = 94 * point.x + '%';
+    image.style.top = 90 * point.y + '%';
+    field.append(image);
+  }
+  return make('div', {'data-sheet': 'Map'}, make('h3', {}, 'Map'), make('p', {},
+    'Features by their first two principal components: what lies together looks alike to the network.'),
+    field);
 }
 
 const pictures = {of: null, arrived: '', kept: '', nodes: {}};
@@ -261,6 +289,7 @@ async function showPictures() {
     try {
       const answer = await get(path + id);
       nodes = (answer.sheets ?? [answer]).filter(sheet => sheet.pictures.length > 0).map(sheetOf);
+      if (answer.map?.length > 0) nodes.push(mapOf(answer.map));
       pictures[part] = stamp;
     } catch (error) {
       nodes = [make('p', {}, error.message)];
@@ -278,8 +307,8 @@ async function tick() {
   if (busy || document.hidden) return;
   busy = true;
   try {
-    if (charts.length === 0) await makeCharts();
-    showRuns(await get('/data/runs'));
+    const [answer] = await Promise.all([get('/data/runs'), charts.length === 0 && makeCharts()]);
+    showRuns(answer);
     await showCurves();
     await showPictures();
     byId('message').hidden = true;

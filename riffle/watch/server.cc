@@ -86,7 +86,18 @@ void answer(httplib::Response& response, const std::optional<std::string>& json)
 }
 
 std::string charts_json() {
+  // Those of probes have points of their own (Watcher::curves).
   auto charts = nlohmann::json::array();
+  for (const auto& [key, title] :
+       {std::pair("probe_linear", "Linear probe"), std::pair("probe_knn", "k-NN probe")}) {
+    charts.push_back({{"title", title},
+                      {"label", "top-1 (%)"},
+                      {"key", key},
+                      {"caption", "Accuracy of the frozen encoder on labelled pictures."},
+                      {"factor", 1},
+                      {"per_batch", false},
+                      {"least", 0}});
+  }
   for (const auto& curve : shown_curves()) {
     charts.push_back({{"title", curve.title},
                       {"label", curve.label},

@@ -12,6 +12,7 @@
 #include "riffle/base/text.h"
 #include "riffle/image/codec.h"
 #include "riffle/image/resize.h"
+#include "riffle/pages/feature_map.h"
 #include "riffle/report/markup.h"
 #include "riffle/run/saved_buffer.h"
 #include "riffle/tensors/unit_length.h"
@@ -145,6 +146,44 @@ void add_left(const RunFolder& folder, const SavedBuffer& now, std::size_t count
   sheets.push_back(std::move(sheet));
 }
 
+// Samples with their places on a map of features; empty where the policy keeps none.
+Json map_of(SavedBuffer& buffer) {
+  constexpr std::size_t kOnMap = 120;
+  Json points = Json::array();
+  const at::Tensor features = buffer.features();
+  if (!features.defined()) return points;
+  const auto mapped = feature_map(features, kOnMap);
+  Places which;
+  for (const auto& point : mapped) which.push_back(point.sample);
+  auto pictures = buffer.pictures(which);
+  for (std::size_t i = 0; i < mapped.size(); ++i) {
+    points.push_back({{"x", mapped[i].x},
+                      {"y", mapped[i].y},
+                      {"src", thumbnail(std::move(pictures[i]))},
+                      {"text", sample_text(buffer.samples()[which[i]])}});
+  }
+  return points;
+}
+
+void add_neighbours(SavedBuffer& buffer, Json& sheets) {
+  constexpr std::size_t kQueries = 6, kEach = 5;
+  const at::Tensor features = buffer.features();
+  if (!features.defined()) return;
+  Json pictures = Json::array();
+  for (const auto& [sample, nearest] : nearest_neighbours(features, kQueries, kEach)) {
+    Places which = {sample};
+    which.insert(which.end(), nearest.begin(), nearest.end());
+    Json row = sheet_of(buffer, "", "", which)["pictures"];
+    pictures.push_back(std::move(row[0]));
+    row.erase(0);
+    pictures.back()["row"] = std::move(row);
+  }
+  if (pictures.empty()) return;
+  sheets.push_back({{"title", "Neighbours"},
+                    {"caption", "Samples, each with those that the network finds most like it."},
+                    {"pictures", std::move(pictures)}});
+}
+
 }  // namespace
 
 Json arrived_sheet(const RunFolder& folder, std::size_t count) {
@@ -166,8 +205,10 @@ Json kept_sheets(const RunFolder& folder, std::size_t count) {
     sheets.push_back(sheet_of(buffer, "What is kept",
                               cat("Some of ", buffer.samples().size(), " samples, oldest first."),
                               spaced(buffer.samples().size(), count)));
+    add_neighbours(buffer, sheets);
   }
-  return {{"checkpoint", buffer.checkpoint()}, {"sheets", std::move(sheets)}};
+  return {
+      {"checkpoint", buffer.checkpoint()}, {"sheets", std::move(sheets)}, {"map", map_of(buffer)}};
 }
 
 }  // namespace riffle

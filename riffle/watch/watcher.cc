@@ -5,6 +5,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/run/probe_record.h"
 #include "riffle/run/run_folder.h"
 #include "riffle/run/status_file.h"
 #include "riffle/watch/sampled_metrics.h"
@@ -32,6 +33,10 @@ std::string stamp_of(const fs::path& path) {
   if (none) return "none";
   const auto time = fs::last_write_time(path, none).time_since_epoch().count();
   return cat(size, '@', time);
+}
+
+std::string curves_stamp(const RunFolder& folder) {
+  return cat(stamp_of(folder.metrics()), ' ', stamp_of(folder.probes()));
 }
 
 double unix_now() {
@@ -90,7 +95,7 @@ Json Watcher::described(const FoundRun& run) {
   try {
     json.update(facts(run));
     const auto folder = RunFolder::open(run.path);
-    json["stamp"] = stamp_of(folder.metrics());
+    json["stamp"] = curves_stamp(folder);
     const auto checkpoints = folder.checkpoint_names();
     json["checkpoint"] = checkpoints.empty() ? "" : checkpoints.back();
     Json& newest = json["newest"] = Json::object();
@@ -141,12 +146,19 @@ std::string Watcher::remembered(std::map<std::string, Kept>& all, const std::str
 std::optional<std::string> Watcher::curves(const std::string& id) {
   const auto run = find(id);
   if (!run) return std::nullopt;
-  const auto path = RunFolder::open(run->path).metrics();
-  return remembered(curves_, id, stamp_of(path), [&] {
-    const SampledMetrics sampled = sample_metrics(path, kPoints);
+  const auto folder = RunFolder::open(run->path);
+  return remembered(curves_, id, curves_stamp(folder), [&] {
+    const SampledMetrics sampled = sample_metrics(folder.metrics(), kPoints);
     Json curves = Json::object();
     for (const auto& [key, values] : sampled.curves) curves[key] = numbers(values);
-    return Json{{"updates", sampled.updates}, {"curves", std::move(curves)}};
+    Json probes = Json::array();
+    for (const auto& probe : read_probes(folder)) {
+      probes.push_back({{"update", probe.update},
+                        {"probe_linear", probe.linear_top1},
+                        {"probe_knn", probe.knn_top1}});
+    }
+    return Json{
+        {"updates", sampled.updates}, {"curves", std::move(curves)}, {"probes", std::move(probes)}};
   });
 }
 

@@ -93,7 +93,9 @@ TEST_F(WatcherTest, ARunHasItsStateItsCurvesAndItsPictures) {
     }
   }
   EXPECT_THAT(titles, ElementsAre("What just left", "The most redundant", "The least redundant",
-                                  "What is kept"));
+                                  "What is kept", "Neighbours"));
+  EXPECT_EQ(kept["sheets"][4]["pictures"][0]["row"].size(), 5u);
+  EXPECT_EQ(kept["map"].size(), 32u);
   EXPECT_TRUE(kept["sheets"][0]["pictures"][0].contains("beside"));
 }
 

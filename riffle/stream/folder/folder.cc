@@ -31,7 +31,8 @@ class FolderStream : public Stream {
       : options_(std::move(options)),
         listing_(list_pictures(options_.root, options_.rules, skips_)) {
     if (listing_.empty()) {
-      throw Error(cat("no pictures (.jpg, .jpeg, .png) in the folder ", options_.root.string()));
+      throw Error(cat("no pictures (JPEG, PNG, WebP, TIFF, BMP, GIF) in the folder ",
+                      options_.root.string()));
     }
   }
 

@@ -13,8 +13,8 @@
 //   threads   that decode ahead of the reader; 0: none. By default one per core. They change
 //             nothing but the speed
 //
-// Reads files ending in .jpg, .jpeg or .png in any case, at any depth, through symbolic links too
-// (a folder reached twice is read once); names that begin with a dot are left out. Unless the
+// Reads files whose ending is a picture's, or that have none, at any depth, through symbolic links
+// too (a folder reached twice is read once); names that begin with a dot are left out. Unless the
 // folder is watched, the list of files is fixed when the stream is opened.
 //
 // Files that cannot be read or decoded are skipped and counted; next() throws Error if none can be,

@@ -104,10 +104,10 @@ int PictureFeed::milliseconds_to_wait() const {
 void PictureFeed::take_in(const FolderChange& change) {
   switch (change.kind) {
     case FolderChange::Kind::begun:
-      if (is_picture_name(change.path)) begin(change.path);
+      if (may_be_picture(change.path)) begin(change.path);
       break;
     case FolderChange::Kind::file:
-      if (is_picture_name(change.path)) arrive(change.path);
+      if (may_be_picture(change.path)) arrive(change.path);
       break;
     case FolderChange::Kind::folder:
       read_folder(change.path, false);

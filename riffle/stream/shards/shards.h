@@ -14,7 +14,7 @@
 //   threads   that decode ahead of the reader; 0: none. They change nothing but the speed
 //
 // Members with the same name up to the first dot belong together when they follow one another.
-// Those ending in .jpg, .jpeg or .png in any case are samples; .cls and .json are labels; others
+// Those with the ending of a picture are samples; .cls and .json are labels; others
 // are ignored, as are names that begin with a dot. The list of shards is fixed when the stream is
 // opened.
 //

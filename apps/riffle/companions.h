@@ -1,9 +1,10 @@
-// The page of `riffle watch` as a program of its own beside a command that trains.
+// Programs beside a command that trains: the page of `riffle watch`, and probes.
 #pragma once
 
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "riffle/base/child_process.h"
 #include "riffle/base/file.h"
@@ -23,5 +24,10 @@ inline std::unique_ptr<ChildProcess> watch_child(const std::string& run, bool as
 
 inline constexpr const char* kWatchHelp =
     "Serve a page about the run and its neighbours on this machine, as riffle watch does";
+
+// Returns what `riffle probe` begins with, for TrainingOptions.
+inline std::vector<std::string> probe_program() {
+  return {std::filesystem::read_symlink("/proc/self/exe").string(), "-q", "probe"};
+}
 
 }  // namespace riffle

@@ -1,0 +1,74 @@
+#include "riffle/run/run_probes.h"
+
+#include <csignal>
+
+#include "riffle/base/log.h"
+#include "riffle/base/text.h"
+
+namespace riffle {
+
+RunProbes::RunProbes(const RunFolder& folder, const ProbeConfig& config,
+                     std::vector<std::string> program)
+    : folder_(folder), config_(config), program_(std::move(program)) {}
+
+RunProbes::~RunProbes() {
+  if (child_) child_->signal(SIGKILL);
+}
+
+bool RunProbes::due(std::int64_t update) {
+  if (!active() || update % config_.every != 0) return false;
+  due_ = update;
+  return true;
+}
+
+void RunProbes::start(const std::string& checkpoint, std::int64_t update) {
+  std::vector<std::string> command = program_;
+  for (const std::string& word :
+       {folder_.path().string(), std::string("--checkpoint"), checkpoint, std::string("--train"),
+        config_.train, std::string("--val"), config_.val, std::string("--samples"),
+        std::to_string(config_.samples), std::string("--background"), std::string("--trained-only"),
+        std::string("--json")}) {
+    command.push_back(word);
+  }
+  probed_ = update;
+  try {
+    child_ = std::make_unique<ChildProcess>(command);
+  } catch (const Error& error) {
+    log_warning(cat("a probe could not be started: ", error.what()));
+  }
+}
+
+void RunProbes::take_result() {
+  const std::string how = child_->wait();
+  child_.reset();
+  finish_progress();
+  const auto records = read_probes(folder_);
+  if (how != "exit code 0" || records.empty()) {
+    log_warning(cat("the probe of update ", probed_, " failed: ", how));
+    return;
+  }
+  newest_ = records.back();
+  log_info(cat("probe of update ", newest_->update, ": linear ", fixed(newest_->linear_top1, 1),
+               " %, k-NN ", fixed(newest_->knn_top1, 1), " %"));
+}
+
+void RunProbes::keep_up(const std::string& last, std::int64_t last_update) {
+  if (child_) {
+    child_->lines();
+    if (!child_->ended()) return;
+    take_result();
+  }
+  if (!due_ || last_update < *due_) return;
+  due_.reset();
+  start(last, last_update);
+}
+
+void RunProbes::finish(const std::string& last, std::int64_t last_update) {
+  if (!active()) return;
+  if (child_) take_result();
+  if (last_update <= probed_ || last_update == 0) return;
+  start(last, last_update);
+  if (child_) take_result();
+}
+
+}  // namespace riffle

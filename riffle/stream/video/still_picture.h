@@ -1,0 +1,20 @@
+// Pictures of the kinds that FFmpeg decodes: WebP, TIFF, BMP and GIF, of which the first frame.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "riffle/image/codec.h"
+
+namespace riffle {
+
+// Returns whether the bytes begin like one of these kinds, or like HEIC or AVIF.
+bool is_still_picture(std::span<const std::byte> bytes);
+
+// As decode() of codec.h does for JPEG and PNG. HEIC and AVIF are unsupported, and the failure says
+// so. Thread-safe.
+std::optional<Picture> decode_still_picture(std::span<const std::byte> bytes,
+                                            const DecodeOptions& options, DecodeFailure& failure);
+
+}  // namespace riffle
