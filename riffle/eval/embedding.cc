@@ -195,14 +195,13 @@ LabelledFeatures embed(Objective& objective, Stream& stream, std::int64_t max_sa
                        std::int64_t batch) {
   std::vector<at::Tensor> parts;
   LabelledFeatures embedded;
-  embed(objective, stream, max_samples, size, batch,
-        [&](const EmbeddedBatch& read) {
-          for (const Sample& sample : read.samples) {
-            require_label(sample);
-            embedded.labels.push_back(sample.label);
-          }
-          parts.push_back(read.features);
-        });
+  embed(objective, stream, max_samples, size, batch, [&](const EmbeddedBatch& read) {
+    for (const Sample& sample : read.samples) {
+      require_label(sample);
+      embedded.labels.push_back(sample.label);
+    }
+    parts.push_back(read.features);
+  });
   refuse_empty(embedded.labels.size());
   embedded.features = torch::cat(parts);
   return embedded;
