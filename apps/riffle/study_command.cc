@@ -2,6 +2,8 @@
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
+#include <map>
+#include <optional>
 
 #include "apps/riffle/commands.h"
 #include "apps/riffle/print_json.h"
@@ -13,6 +15,7 @@
 #include "riffle/base/text.h"
 #include "riffle/study/study_check.h"
 #include "riffle/study/study_estimate.h"
+#include "riffle/study/study_first.h"
 #include "riffle/study/study_page.h"
 #include "riffle/study/study_runner.h"
 
@@ -31,6 +34,7 @@ struct StudyOptions {
   std::int64_t seeds = 0;
   std::string device;
   bool dry_run = false;
+  bool check = false;
   StudyFlags flags;
 };
 
@@ -90,6 +94,67 @@ void list_runs(const StudyOptions& options, const Study& study, const RunChoice&
             << " of training left, judged by " << estimate.basis << '\n';
 }
 
+std::string gigabytes(std::uint64_t bytes) { return fixed(static_cast<double>(bytes) / 1e9, 1); }
+
+// Runs whose updates cost the same are measured once.
+std::string cost_key(Config config) {
+  Config same;
+  same.learner.model = config.learner.model;
+  same.learner.augment = config.learner.augment;
+  same.learner.train.batch = config.learner.train.batch;
+  same.learner.device = config.learner.device;
+  same.learner.picture_size = config.learner.picture_size;
+  return config_yaml(same);
+}
+
+// Says what is missing and what the runs will take; starts nothing.
+void check_study(const Study& study, const RunChoice& choice, const fs::path& out) {
+  std::vector<StudyRun> runs;
+  for (auto& run : expand(study)) {
+    if (is_chosen(choice, run) && !finished_result(out, study, run)) runs.push_back(std::move(run));
+  }
+  std::vector<const StudyRun*> due;
+  for (const auto& run : runs) due.push_back(&run);
+  const auto missing = missing_sources(study.probe, due);
+  for (const auto& [why, looks] : missing) {
+    std::cout << "missing: " << why << "\n         expected: " << looks << '\n';
+  }
+  if (missing.empty()) std::cout << "all sources are there\n";
+  if (!runs.empty() && runs.front().first && !is_first_done(out)) {
+    StudyRun first;
+    first.slug = "first";
+    first.config = *runs.front().first;
+    runs.insert(runs.begin(), std::move(first));
+  }
+  std::map<std::string, std::optional<UpdateCost>> costs;
+  std::cout << std::left << std::setw(36) << "run" << std::right << std::setw(10) << "updates"
+            << std::setw(10) << "hours" << std::setw(10) << "disk GB" << std::setw(10) << "host GB"
+            << std::setw(10) << "GPU GB" << '\n';
+  double hours = 0;
+  for (const auto& run : runs) {
+    const auto [cost, is_new] = costs.try_emplace(cost_key(run.config));
+    try {
+      if (is_new) cost->second = measure_update(run.config);
+    } catch (const Error& error) {
+      log_warning(cat("time and memory are not known: ", error.what()));
+    }
+    const RunNeeds needs = needs_of(run.config, cost->second.value_or(UpdateCost{}));
+    const bool known = cost->second.has_value();
+    hours += needs.seconds / 3600;
+    const auto shown = [&](const std::string& text) { return known ? text : std::string("?"); };
+    std::cout << std::left << std::setw(36) << run.slug << std::right << std::setw(10)
+              << run.config.learner.train.max_updates << std::setw(10)
+              << shown(fixed(needs.seconds / 3600, 1)) << std::setw(10)
+              << gigabytes(needs.disk_bytes) << std::setw(10) << shown(gigabytes(needs.host_bytes))
+              << std::setw(10) << shown(gigabytes(needs.device_bytes)) << '\n';
+  }
+  fs::path existing = fs::absolute(out);
+  while (!fs::exists(existing)) existing = existing.parent_path();
+  std::cout << runs.size() << " runs to make, " << fixed(hours, 1)
+            << " hours of training one after the other; probing comes on top. Free in "
+            << existing.string() << ": " << gigabytes(fs::space(existing).available) << " GB\n";
+}
+
 void print_tables(const StudyFiles& files) {
   for (const auto& table : files.tables) std::cout << table.string() << '\n';
   std::cout << files.page.string() << '\n';
@@ -106,6 +171,7 @@ void run_study_command(const StudyOptions& options) {
   const fs::path out = options.out.empty()
                            ? fs::path("studies-out") / cat(study.name, '-', options.scale)
                            : fs::path(options.out);
+  if (options.check) return check_study(study, parse_choice(study, options.flags.only), out);
   if (options.dry_run) {
     return list_runs(options, study, parse_choice(study, options.flags.only), out);
   }
@@ -143,10 +209,11 @@ void add_study_command(CLI::App& app) {
       app.add_subcommand("study", "A table or figure of the paper, or a study of your own");
   const auto options = std::make_shared<StudyOptions>();
   command
-      ->add_option("STUDY", options->study,
-                   "efficiency, bandwidth, correlated, lifelong, unseen, buffer-contents, "
-                   "schedules, unique-images, growing, policies, hostile, methods, ocssl, "
-                   "demo, or a file.yaml")
+      ->add_option(
+          "STUDY", options->study,
+          "efficiency, bandwidth, correlated, lifelong, unseen, buffer-contents, "
+          "schedules, unique-images, hundred-million, growing, policies, hostile, methods, ocssl, "
+          "demo, or a file.yaml")
       ->required();
   command
       ->add_option("--scale", options->scale,
@@ -170,6 +237,9 @@ void add_study_command(CLI::App& app) {
       ->option_text("cpu|cuda");
   options->flags.add_to(*command, "--jobs", "[1]");
   command->add_flag("--dry-run", options->dry_run, "List the runs and how long they will take");
+  command->add_flag("--check", options->check,
+                    "Say what is missing and what time, disk and memory each run takes; starts "
+                    "nothing");
   command->footer(
       "A study makes many runs that differ in a few named ways, measures them, and\n"
       "leaves a page with tables and figures. If it is interrupted, the same command\n"

@@ -105,8 +105,25 @@ TEST_F(StudyCommandTest, WhatEveryRunWouldMissIsSaidOnceBeforeTheFirst) {
 TEST_F(StudyCommandTest, ADryRunSaysWhatIsMissing) {
   const auto outcome = riffle("study unseen --scale small --data nodata --device cpu --dry-run");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("conventional-order1-seed0"));
+  EXPECT_THAT(outcome.out, HasSubstr("order1-conventional-seed0"));
   EXPECT_THAT(outcome.err, HasSubstr("no file matches shards:nodata/tiny-imagenet"));
+}
+
+TEST_F(StudyCommandTest, ACheckSaysWhatIsMissingAndWhatRunsTakeAndMakesNothing) {
+  const std::string tiny =
+      " --set model.width=2 --set model.stem=stride2 --set augment.size=16 "
+      "--set stream.size=16 --set train.batch=8 --device cpu --check";
+  const auto outcome =
+      riffle("study lifelong --scale paper --data nodata --only order=order1 --out out" + tiny);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("missing: the stream of the first phase"));
+  EXPECT_THAT(outcome.out, HasSubstr("nodata/imagenet21k"));
+  EXPECT_THAT(outcome.out, HasSubstr("one folder per class"));
+  EXPECT_THAT(outcome.out, HasSubstr("order1-minred-seed0"));
+  EXPECT_THAT(outcome.out, HasSubstr("7 runs to make"));
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+  EXPECT_THAT(riffle("study unique-images --scale smoke --check").out,
+              HasSubstr("all sources are there"));
 }
 
 TEST_F(StudyCommandTest, ADeviceTakesThePlaceOfTheStudysOwn) {

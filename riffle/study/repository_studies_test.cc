@@ -76,8 +76,8 @@ TEST_P(Smoke, RunsAndLeavesAPageAndTables) {
 INSTANTIATE_TEST_SUITE_P(Studies, Smoke,
                          testing::Values("efficiency", "bandwidth", "correlated", "lifelong",
                                          "unseen", "buffer-contents", "schedules", "unique-images",
-                                         "policies", "hostile", "growing", "methods", "ocssl",
-                                         "demo"),
+                                         "policies", "hostile", "growing", "hundred-million",
+                                         "methods", "ocssl", "demo"),
                          [](const auto& study) {
                            std::string name = study.param;
                            std::ranges::replace(name, '-', '_');

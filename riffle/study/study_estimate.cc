@@ -4,8 +4,12 @@
 #include <chrono>
 #include <cmath>
 
+#include <sys/resource.h>
+
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/buffer/memory_plan.h"
+#include "riffle/model/objective.h"
 #include "riffle/study/measures.h"
 #include "riffle/study/study_first.h"
 #include "riffle/study/study_runner.h"
@@ -21,8 +25,21 @@ constexpr int kTimed = 3;
 // An update of the paper's network takes a processor minutes; its time grows with the batch.
 constexpr std::int64_t kMostOnCpu = 8;
 
-// Seconds of one update of this configuration.
-double timed_update(const Config& config) {
+// Every how many updates a checkpoint is written, and each is kept until the run is measured.
+std::int64_t checkpoints_of(const Config& config) {
+  const std::int64_t every = config.checkpoint.every;
+  return every == 0 ? 1 : config.learner.train.max_updates / every + 1;
+}
+
+std::uint64_t samples_taken(const Config& config, std::int64_t capacity) {
+  const auto& train = config.learner.train;
+  const std::int64_t batches = train.max_updates / config.learner.updates_per_batch();
+  return static_cast<std::uint64_t>(capacity + batches * train.samples_per_stream_batch());
+}
+
+}  // namespace
+
+UpdateCost measure_update(const Config& config) {
   LearnerConfig learner_config = config.learner;
   auto& train = learner_config.train;
   const auto batch = static_cast<double>(train.batch);
@@ -32,15 +49,41 @@ double timed_update(const Config& config) {
   train.clock = ClockKind::lockstep;
   learner_config.buffer.capacity = std::to_string(2 * train.batch);
   const auto stream = open_stream(cat("synthetic:?size=", learner_config.stored_size()));
+  const at::Device device = open_device(learner_config.device);
+  const std::uint64_t free_before = available_memory(device).device;
   Learner learner(learner_config, *stream);
   for (int i = 0; i < kWarmUp; ++i) learner.advance();
   const auto start = Clock::now();
   for (int i = 0; i < kTimed; ++i) learner.advance();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count() / kTimed;
-  return seconds * batch / static_cast<double>(train.batch);
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const std::uint64_t free_after = available_memory(device).device;
+  return {.seconds = seconds * batch / static_cast<double>(train.batch),
+          .host_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024,
+          .device_bytes = free_before - std::min(free_before, free_after)};
 }
 
-}  // namespace
+RunNeeds needs_of(const Config& config, const UpdateCost& cost) {
+  const LearnerConfig& learner = config.learner;
+  const MemoryPlan plan = plan_memory(learner.buffer, learner.train.samples_per_stream_batch(),
+                                      static_cast<int>(learner.stored_size()),
+                                      learner.model.projector_out, at::Device(learner.device));
+  std::uint64_t weights = 0;
+  for (const auto& parameter : make_objective(learner.model, 0)->parameters()) {
+    weights += parameter.nbytes();
+  }
+  const auto checkpoints = static_cast<std::uint64_t>(checkpoints_of(config));
+  const auto capacity = static_cast<std::uint64_t>(plan.capacity);
+  const std::uint64_t pictures =
+      std::min(checkpoints * capacity, samples_taken(config, plan.capacity));
+  return {.seconds = cost.seconds * static_cast<double>(learner.train.max_updates),
+          .host_bytes = cost.host_bytes + plan.on_host(),
+          .device_bytes = cost.device_bytes + plan.on_device(),
+          // Weights with their momenta, tracked features, pictures.
+          .disk_bytes = checkpoints * (2 * weights + plan.features) +
+                        pictures * (plan.pictures / std::max<std::uint64_t>(1, capacity))};
+}
 
 double StudyEstimate::total() const {
   double sum = 0;
@@ -72,7 +115,7 @@ StudyEstimate estimate_study(const Study& study, const std::filesystem::path& ou
     estimate.basis = cat("the speed of ", finished.size(), " runs that are done");
   } else {
     try {
-      per_update = timed_update(estimate.runs.front().run.config);
+      per_update = measure_update(estimate.runs.front().run.config).seconds;
       estimate.basis = cat(kTimed, " updates of the first run, on generated pictures");
     } catch (const Error& error) {
       estimate.basis = cat("nothing: ", error.what());

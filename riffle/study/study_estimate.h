@@ -11,6 +11,17 @@
 
 namespace riffle {
 
+// What an update of some configuration takes on this machine, without its buffer.
+struct UpdateCost {
+  double seconds = 0;
+  // Of the process, at most; and of the GPU.
+  std::uint64_t host_bytes = 0;
+  std::uint64_t device_bytes = 0;
+};
+
+// Makes a few updates on generated pictures. Throws Error if the device is not available.
+UpdateCost measure_update(const Config& config);
+
 struct RunEstimate {
   StudyRun run;
   bool done = false;
@@ -26,6 +37,17 @@ struct StudyEstimate {
   // Returns NaN if the time of one is unknown.
   double total() const;
 };
+
+// What a run takes at most.
+struct RunNeeds {
+  double seconds = 0;
+  std::uint64_t host_bytes = 0;
+  std::uint64_t device_bytes = 0;
+  // While it is made; its last checkpoint stays.
+  std::uint64_t disk_bytes = 0;
+};
+
+RunNeeds needs_of(const Config& config, const UpdateCost& cost);
 
 // Returns an estimate for the chosen runs: from the speed of the runs in `out` that are done, or,
 // if none is, from a few updates of the first run on generated pictures. Filling the buffer,

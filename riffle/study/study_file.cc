@@ -312,8 +312,10 @@ class Reader {
             "'pictures:'");
       }
       Names keys = kind->keys;
-      keys.insert(keys.end(), {kind->key, "caption", "where"});
+      keys.insert(keys.end(), {kind->key, "caption", "where", "scales"});
       require_keys(node, cat("an entry of 'show' with '", kind->key, "'"), keys);
+      const Names scales = names_of(node["scales"]);
+      if (!scales.empty() && std::ranges::find(scales, scale_) == scales.end()) continue;
       Shown shown;
       shown.kind = kind->kind;
       shown.title = text_of(node, kind->key);

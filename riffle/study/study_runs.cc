@@ -67,7 +67,8 @@ Config configuration(const Study& study, const KeyValues& keys, std::int64_t see
   auto& updates = config.learner.train.max_updates;
   if (updates < 1) throw Error("train.max_updates must be set: the runs of a study end");
   if (without_buffer && study.without_buffer == WithoutBuffer::same_samples) {
-    updates = batches_taken(config, updates, k);
+    updates =
+        config.learner.train.drain ? rounded_up(updates, k) : batches_taken(config, updates, k);
   }
   // Probed when the run has ended, so that probing cannot disturb it.
   const std::int64_t points = study.probe.points;

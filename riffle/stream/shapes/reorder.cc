@@ -1,16 +1,15 @@
 #include "riffle/stream/shapes/reorder.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
-#include <mutex>
-#include <numeric>
 #include <utility>
 
 #include "riffle/base/log.h"
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
+#include "riffle/stream/shapes/sample_spool.h"
 #include "riffle/stream/shapes/shape_position.h"
-#include "riffle/stream/skip_log.h"
 
 namespace riffle {
 namespace {
@@ -23,35 +22,37 @@ struct ReorderOptions {
   std::uint64_t seed = 0;
 };
 
-// A sample of the window: held, or where to read it again.
-struct ReorderedPlace {
-  std::int64_t clip;
-  std::optional<Sample> held;
-  std::string position;
-};
+// Samples that get their order together are held together: at least this many, as far as there are.
+constexpr std::size_t kBlock = 1024;
+constexpr std::int64_t kMostCells = 512;
 
-// Moves a sample of another clip between neighbours of one clip, as far as there are any.
-void part_neighbours(std::vector<std::size_t>& order, const std::vector<ReorderedPlace>& places) {
-  const auto alike = [&](std::size_t a, std::size_t b) {
-    const auto clip = places[order[a]].clip;
-    return clip != kNoClip && clip == places[order[b]].clip;
+// Moves a sample of another clip between neighbours of one clip, as far as there are any. `last`:
+// the clip of the sample before them.
+void part_neighbours(std::vector<KeyedSample>& samples, std::int64_t last) {
+  const auto alike = [&](std::size_t i, std::int64_t before) {
+    return before != kNoClip && samples[i].sample.clip == before;
   };
   std::size_t other = 0;  // first after i that may differ; those in between are of one clip
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    if (!alike(i - 1, i)) continue;
-    other = std::max(other, i + 1);
-    while (other < order.size() && alike(i - 1, other)) ++other;
-    if (other == order.size()) return;
-    std::swap(order[i], order[other]);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (alike(i, last)) {
+      other = std::max(other, i + 1);
+      while (other < samples.size() && alike(other, last)) ++other;
+      if (other == samples.size()) return;
+      std::swap(samples[i], samples[other]);
+    }
+    last = samples[i].sample.clip;
   }
 }
 
+// Each sample of a window draws a key, and they come in the order of their keys. The keys are cut
+// into cells, so that what memory cannot hold is written to disk, and read back, a cell at a time.
 class ReorderStream : public Shape {
  public:
-  ReorderStream(std::unique_ptr<Stream> below, StreamFactory reopen, ReorderOptions options)
+  ReorderStream(std::unique_ptr<Stream> below, ReorderOptions options)
       : Shape(std::move(below)),
         options_(std::move(options)),
-        reopen_(std::move(reopen)),
+        cells_(static_cast<std::size_t>(std::clamp<std::int64_t>(
+            options_.window / static_cast<std::int64_t>(kBlock), 1, kMostCells))),
         window_start_(this->below().position()) {
     log_warning(cat("the shape ", options_.shape, " breaks the streaming rule: it reads up to ",
                     options_.window, " samples ahead and changes their order. For reference only"));
@@ -60,15 +61,16 @@ class ReorderStream : public Shape {
   std::optional<Sample> next() override {
     while (true) {
       if (!collected_ && !collect()) return std::nullopt;
-      while (done_ < order_.size()) {
-        auto sample = fetch(places_[order_[done_]]);
-        if (!sample && stopped()) return std::nullopt;
+      if (block_.empty() && cell_ < cells_) load_block();
+      if (!block_.empty()) {
+        Sample sample = std::move(block_.back().sample);
+        block_.pop_back();
         ++done_;
-        if (!sample) continue;
-        sample->index = given_++;
+        sample.index = given_++;
         return sample;
       }
-      if (order_.empty()) return std::nullopt;
+      if (cell_ < cells_) continue;
+      if (done_ == 0) return std::nullopt;
       window_start_ = below().position();
       ++window_;
       done_ = 0;
@@ -92,70 +94,76 @@ class ReorderStream : public Shape {
     collected_ = false;
   }
 
-  void stop() override {
-    Shape::stop();
-    const std::lock_guard lock(fetcher_mutex_);
-    if (fetcher_) fetcher_->stop();
-  }
-
-  std::map<std::string, std::int64_t> skipped() const override {
-    auto counts = Shape::skipped();
-    for (const auto& [reason, count] : gone_.counts()) counts[reason] += count;
-    return counts;
-  }
-
  private:
-  // Reads the window from where the stream below is. Returns false if stop() was called meanwhile.
+  // Reads the window from where the stream below is, and goes to the place `done_` in it. Returns
+  // false if stop() was called meanwhile.
   bool collect() {
-    places_.clear();
+    held_.assign(cells_, {});
+    counts_.assign(cells_, 0);
+    spool_.emplace(cells_);
+    block_.clear();
+    cell_ = 0;
+    last_clip_ = kNoClip;
     std::uint64_t bytes = 0;
-    while (static_cast<std::int64_t>(places_.size()) < options_.window) {
+    for (std::int64_t read = 0; read < options_.window; ++read) {
       if (stopped()) return false;
-      const bool hold = bytes < options_.memory;
-      std::string position = hold ? std::string() : below().position();
       auto sample = below().next();
       if (!sample && stopped()) return false;
       if (!sample) break;
-      bytes += sample->picture.rgb.size() + sizeof(ReorderedPlace);
-      const auto clip = sample->clip;
-      places_.push_back({clip, hold ? std::move(sample) : std::nullopt, std::move(position)});
+      Random random(options_.seed, Purpose("shuffle"),
+                    static_cast<std::uint64_t>(window_ * options_.window + read));
+      KeyedSample keyed{random.bits64(), std::move(*sample)};
+      const auto cell =
+          static_cast<std::size_t>((static_cast<__uint128_t>(keyed.key) * cells_) >> 64);
+      ++counts_[cell];
+      bytes += keyed.sample.picture.rgb.size() + sizeof(KeyedSample);
+      if (bytes <= options_.memory) {
+        held_[cell].push_back(std::move(keyed));
+      } else {
+        spool_->append(cell, keyed);
+      }
     }
-    order_.resize(places_.size());
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
-    Random random(options_.seed, Purpose("shuffle"), static_cast<std::uint64_t>(window_));
-    for (std::size_t i = order_.size(); i > 1; --i)
-      std::swap(order_[i - 1], order_[random.below(i)]);
-    if (options_.clips_apart) part_neighbours(order_, places_);
     collected_ = true;
+    // What was given before is drawn again, because a block's order depends on the one before it.
+    for (std::size_t left = done_; left > 0 && cell_ < cells_;) {
+      load_block();
+      const std::size_t again = std::min(left, block_.size());
+      block_.resize(block_.size() - again);
+      left -= again;
+    }
     return true;
   }
 
-  std::optional<Sample> fetch(ReorderedPlace& place) {
-    if (place.held) return std::exchange(place.held, std::nullopt);
-    if (!fetcher_) {
-      auto opened = reopen_();
-      const std::lock_guard lock(fetcher_mutex_);
-      fetcher_ = std::move(opened);
-      if (stopped()) fetcher_->stop();
+  // Takes whole cells until they are a block, in the order in which it will be given, last first.
+  void load_block() {
+    block_.clear();
+    for (std::size_t count = 0; cell_ < cells_ && count < kBlock; ++cell_) {
+      count += counts_[cell_];
+      auto spooled = spool_->take(cell_);
+      for (auto* part : {&held_[cell_], &spooled}) {
+        std::ranges::move(*part, std::back_inserter(block_));
+      }
+      held_[cell_] = {};
     }
-    fetcher_->seek(place.position);
-    auto sample = fetcher_->next();
-    if (!sample && !stopped()) gone_.add(place.position, "gone", "not found again");
-    return sample;
+    std::ranges::stable_sort(block_, {}, &KeyedSample::key);
+    if (options_.clips_apart) part_neighbours(block_, last_clip_);
+    if (!block_.empty()) last_clip_ = block_.back().sample.clip;
+    std::ranges::reverse(block_);
   }
 
   const ReorderOptions options_;
-  const StreamFactory reopen_;
+  const std::size_t cells_;
   std::string window_start_;
   std::uint64_t given_ = 0;
   std::int64_t window_ = 0;
   std::size_t done_ = 0;    // of the window
-  bool collected_ = false;  // whether the following two are those of the window
-  std::vector<ReorderedPlace> places_;
-  std::vector<std::size_t> order_;
-  std::mutex fetcher_mutex_;
-  std::unique_ptr<Stream> fetcher_;  // set once, under the mutex
-  SkipLog gone_;
+  bool collected_ = false;  // whether the following are those of the window
+  std::vector<std::vector<KeyedSample>> held_;
+  std::vector<std::size_t> counts_;  // by cell
+  std::optional<SampleSpool> spool_;
+  std::size_t cell_ = 0;  // the next to be taken
+  std::vector<KeyedSample> block_;
+  std::int64_t last_clip_ = kNoClip;
 };
 
 std::unique_ptr<Stream> open(const std::string& shape, bool clips_apart, Uri& options,
@@ -168,7 +176,7 @@ std::unique_ptr<Stream> open(const std::string& shape, bool clips_apart, Uri& op
   read.seed = static_cast<std::uint64_t>(
       options.get_integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
   options.refuse_unknown();
-  return std::make_unique<ReorderStream>(below(), below, std::move(read));
+  return std::make_unique<ReorderStream>(below(), std::move(read));
 }
 
 }  // namespace

@@ -8,10 +8,10 @@
 //   memory   MiB of decoded pictures that may be held. The order does not depend on it
 //   seed     of the order; each window has its own
 //
-// A window is read to its end before its first sample is given. Pictures beyond the memory are not
-// held: their places are, and each is read again when its turn comes, from a second opening of the
-// stream, which must be able to seek. That takes a random access per sample, so memory is worth
-// having. After seek() the window is read again from its start.
+// A window is read to its end, once, before its first sample is given. Pictures beyond the memory
+// wait in temporary files (TMPDIR) of up to 512 cells, which are written and read back from beginning
+// to end, not by random access; besides, the pictures of one cell, at least 1,024, are held. After
+// seek() the window is read again from its start.
 //
 // Around `loop`, with a window as long as the data set, shuffle gives epochs of their own order.
 #pragma once

@@ -78,6 +78,31 @@ TEST_F(Reorder, MemoryChangesNothingButTheSpeed) {
   EXPECT_EQ(held->skipped(), some->skipped());
 }
 
+TEST_F(Reorder, WindowsBeyondMemoryAreReadOnceAndInOrder) {
+  // Tells if it is asked to go anywhere.
+  class Sequential : public GeneratedStream {
+   public:
+    Sequential() : GeneratedStream({.samples = 20000, .width = 2, .height = 2}) {}
+    void seek(const std::string&) override { ADD_FAILURE() << "a seek"; }
+  };
+  int opened = 0;
+  const auto source = [&] {
+    ++opened;
+    return std::make_unique<Sequential>();
+  };
+  const auto samples = all(source, "shuffle:window=20000,memory=0");
+  EXPECT_EQ(opened, 1);
+  EXPECT_EQ(sorted(keys(samples)), sorted(keys(take(*source()))));
+  EXPECT_EQ(keys(samples), keys(all(source, "shuffle:window=20000")));
+  // Where a sample comes says nothing about where it was.
+  double product = 0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const auto item = static_cast<double>(parse_integer(samples[i].key.substr(5), "item"));
+    product += (item - 10000) * (static_cast<double>(i) - 10000) / 20000 / 20000;
+  }
+  EXPECT_NEAR(product / 20000 * 12, 0, 0.05) << "correlation";
+}
+
 TEST_F(Reorder, DecorrelateKeepsNeighboursOfOneClipApart) {
   const auto source = generated({.samples = 600, .clip_length = 60});
   const auto before = keys(take(*source()));
