@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <span>
 
 #include <fcntl.h>
@@ -25,6 +26,7 @@ struct Header {
   std::int32_t height;
   std::uint32_t label_bytes;
   std::uint32_t name_bytes;
+  std::uint64_t file_bytes;  // 0: the picture has no file
 };
 
 Descriptor temporary_file() {
@@ -51,13 +53,17 @@ void SampleSpool::append(std::size_t cell, const KeyedSample& keyed) {
                          sample.picture.width,
                          sample.picture.height,
                          static_cast<std::uint32_t>(sample.label.size()),
-                         static_cast<std::uint32_t>(sample.key.size())};
+                         static_cast<std::uint32_t>(sample.key.size()),
+                         sample.picture.file ? sample.picture.file->size() : 0};
   Cell& to = cells_[cell];
   to.buffer.append(reinterpret_cast<const char*>(&header), sizeof(header));
   to.buffer += sample.label;
   to.buffer += sample.key;
   to.buffer.append(reinterpret_cast<const char*>(sample.picture.rgb.data()),
                    sample.picture.rgb.size());
+  if (header.file_bytes > 0) {
+    to.buffer.append(reinterpret_cast<const char*>(sample.picture.file->data()), header.file_bytes);
+  }
   if (to.buffer.size() >= kBufferBytes) flush(to);
 }
 
@@ -106,6 +112,12 @@ std::vector<KeyedSample> SampleSpool::take(std::size_t number) {
     sample.picture = Picture(header.width, header.height);
     std::memcpy(sample.picture.rgb.data(), at, sample.picture.rgb.size());
     at += sample.picture.rgb.size();
+    if (header.file_bytes > 0) {
+      const auto* file = reinterpret_cast<const std::byte*>(at);
+      sample.picture.file =
+          std::make_shared<const std::vector<std::byte>>(file, file + header.file_bytes);
+      at += header.file_bytes;
+    }
     samples.push_back(std::move(keyed));
   }
   return samples;
