@@ -41,8 +41,8 @@ TEST_F(FeatureFileTest, RowsOfAStreamAreThoseOfItsPicturesWhateverTheBatch) {
     const fs::path path = folder_ / cat("of", batch, ".safetensors");
     FeatureFile file(path, model->encoder_dim());
     const auto again = open();
-    const auto append = [&](std::span<const Sample> samples, const at::Tensor& features) {
-      file.append(samples, features);
+    const auto append = [&](const EmbeddedBatch& read) {
+      file.append(read.samples, read.features);
     };
     EXPECT_EQ(embed(*model, *again, 0, 16, batch, append), 23);
     file.commit();
@@ -69,9 +69,7 @@ TEST_F(FeatureFileTest, ASampleCountEndsTheStreamEarly) {
   const auto stream = open_stream("synthetic:?size=16&seed=2");
   std::int64_t rows = 0;
   EXPECT_EQ(embed(*model, *stream, 11, 16, 4,
-                  [&](std::span<const Sample> samples, const at::Tensor&) {
-                    rows += std::ssize(samples);
-                  }),
+                  [&](const EmbeddedBatch& read) { rows += std::ssize(read.samples); }),
             11);
   EXPECT_EQ(rows, 11);
 }
