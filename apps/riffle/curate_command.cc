@@ -57,14 +57,14 @@ void set_output(const std::string& out, CurateConfig& config) {
 }
 
 void run_curate(const CurateOptions& options) {
-  const ModelSource source = options.open();
-  source.objective->to(options.device_for(source));
+  const EncoderSource source = options.open_any_encoder();
+  source.encoder->to(options.device_for(source));
   CurateConfig config = options.config;
   set_output(options.out, config);
   config.encoder = source.file;
   config.size = source.picture_size(options.size);
   config.pictures = !options.list;
-  print(options, curate(config, *source.objective));
+  print(options, curate(config, *source.encoder));
 }
 
 void add_choice_flags(CLI::App& command, CurateConfig& config) {

@@ -28,15 +28,15 @@ struct EmbedOptions : EncoderFlags {
 };
 
 void run_embed(const EmbedOptions& options) {
-  const ModelSource source = options.open();
+  const EncoderSource source = options.open_any_encoder();
   const int size = source.picture_size(options.size);
-  source.objective->to(options.device_for(source));
+  source.encoder->to(options.device_for(source));
   const auto stream = open_stream(options.input, options.shapes);
   require_end(*stream, options.input, options.samples);
-  FeatureFile file(options.out, source.objective->encoder_dim());
+  FeatureFile file(options.out, source.encoder->encoder_dim());
   const auto start = std::chrono::steady_clock::now();
   const std::int64_t samples =
-      embed(*source.objective, *stream, options.samples, size, options.batch,
+      embed(*source.encoder, *stream, options.samples, size, options.batch,
             [&](const EmbeddedBatch& read) { file.append(read.samples, read.features); });
   if (samples == 0) throw Error(cat(options.input, " has no samples"));
   file.commit();
@@ -46,14 +46,14 @@ void run_embed(const EmbedOptions& options) {
     print_json_line(nlohmann::ordered_json{{"out", options.out},
                                            {"table", file.table().string()},
                                            {"samples", samples},
-                                           {"features", source.objective->encoder_dim()},
+                                           {"features", source.encoder->encoder_dim()},
                                            {"size", size},
                                            {"resize", kResize},
                                            {"images_per_s", per_s},
                                            {"checkpoint", source.file},
                                            {"skipped", stream->skipped()}});
   } else {
-    std::cout << options.out << ": " << samples << " x " << source.objective->encoder_dim()
+    std::cout << options.out << ": " << samples << " x " << source.encoder->encoder_dim()
               << " features of pictures of " << size << " px (" << kResize << "), "
               << fixed(per_s, 0) << " images/s; the samples are listed in " << file.table().string()
               << '\n';

@@ -39,8 +39,10 @@ struct EncoderFlags {
   }
 
   ModelSource open() const { return open_model(run, checkpoint); }
+  EncoderSource open_any_encoder() const { return open_encoder(run, checkpoint); }
   // Throws Error if the device is not available.
-  at::Device device_for(const ModelSource& source) const {
+  template <typename Source>
+  at::Device device_for(const Source& source) const {
     return open_device(device.empty() ? source.device : device);
   }
 };

@@ -55,7 +55,7 @@ std::string shard_name(const std::string& pattern, std::size_t number) {
 
 class CuratingPass {
  public:
-  CuratingPass(const CurateConfig& config, Objective& encoder)
+  CuratingPass(const CurateConfig& config, Encoder& encoder)
       : config_(config),
         encoder_(encoder),
         lock_(lock()),
@@ -311,7 +311,7 @@ class CuratingPass {
   }
 
   const CurateConfig& config_;
-  Objective& encoder_;
+  Encoder& encoder_;
   std::map<std::string, Selector> selectors_;  // by what has a quota of its own
   const FileLock lock_;
   std::unique_ptr<Stream> stream_;
@@ -341,7 +341,7 @@ bool is_shard_pattern(const std::string& name) {
   return std::regex_match(name, kPattern);
 }
 
-CurateResult curate(const CurateConfig& config, Objective& encoder) {
+CurateResult curate(const CurateConfig& config, Encoder& encoder) {
   return CuratingPass(config, encoder).run();
 }
 

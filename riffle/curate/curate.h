@@ -18,7 +18,7 @@
 #include <string>
 
 #include "riffle/curate/selector.h"
-#include "riffle/model/objective.h"
+#include "riffle/model/encoder.h"
 
 namespace riffle {
 
@@ -77,6 +77,6 @@ bool is_shard_pattern(const std::string& name);
 
 // Throws Error if the folder holds a selection, a pass with other settings, or anything else; and
 // for streams and features as they do.
-CurateResult curate(const CurateConfig& config, Objective& encoder);
+CurateResult curate(const CurateConfig& config, Encoder& encoder);
 
 }  // namespace riffle

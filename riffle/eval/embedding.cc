@@ -73,8 +73,8 @@ PictureBatch read_batch(Stream& stream, std::int64_t count, int size) {
   return batch;
 }
 
-at::Tensor encode_pictures(Objective& objective, const at::Tensor& pictures) {
-  return encode_frozen(objective, normalize(pictures.to(device_of(objective))));
+at::Tensor encode_pictures(Encoder& encoder, const at::Tensor& pictures) {
+  return encode_frozen(encoder, normalize(pictures.to(device_of(encoder))));
 }
 
 std::int64_t suitable_batch(at::Device device, std::int64_t size) {
@@ -99,16 +99,16 @@ class WithoutTrials {
 
 }  // namespace
 
-at::Device device_of(const Objective& objective) {
-  const auto parameters = objective.parameters();
+at::Device device_of(const Encoder& encoder) {
+  const auto parameters = encoder.parameters();
   return parameters.empty() ? at::Device(at::kCPU) : parameters.front().device();
 }
 
-at::Tensor encode_frozen(Objective& objective, const at::Tensor& normalised) {
-  const at::Device device = device_of(objective);
-  if (device.is_cpu()) return objective.encode(normalised);
+at::Tensor encode_frozen(Encoder& encoder, const at::Tensor& normalised) {
+  const at::Device device = device_of(encoder);
+  if (device.is_cpu()) return encoder.encode(normalised);
   const WithoutTrials by_rule;
-  return objective.encode(normalised.to(device));
+  return encoder.encode(normalised.to(device));
 }
 
 LabelledPictures collect(Stream& stream, std::int64_t max_samples, int size) {
@@ -140,24 +140,24 @@ LabelledPictures collect(Stream& stream, std::int64_t max_samples, int size) {
   return collected;
 }
 
-LabelledFeatures embed(Objective& objective, const LabelledPictures& pictures, std::int64_t batch) {
+LabelledFeatures embed(Encoder& encoder, const LabelledPictures& pictures, std::int64_t batch) {
   const std::int64_t count = pictures.pictures.size(0);
   if (count != std::ssize(pictures.labels)) {
     throw std::logic_error(cat(count, " pictures have ", pictures.labels.size(), " labels"));
   }
   const std::int64_t at_once =
-      batch > 0 ? batch : suitable_batch(device_of(objective), pictures.pictures.size(1));
+      batch > 0 ? batch : suitable_batch(device_of(encoder), pictures.pictures.size(1));
   at::Tensor features;
   for (std::int64_t begin = 0; begin < count; begin += at_once) {
     const std::int64_t rows = std::min(at_once, count - begin);
-    const at::Tensor part = encode_pictures(objective, pictures.pictures.narrow(0, begin, rows));
+    const at::Tensor part = encode_pictures(encoder, pictures.pictures.narrow(0, begin, rows));
     if (begin == 0) features = torch::empty({count, part.size(1)}, part.options());
     features.narrow(0, begin, rows).copy_(part);
   }
   return {features, pictures.labels};
 }
 
-std::int64_t embed(Objective& objective, Stream& stream, std::int64_t max_samples, int size,
+std::int64_t embed(Encoder& encoder, Stream& stream, std::int64_t max_samples, int size,
                    std::int64_t batch, const UseEmbedded& use) {
   std::int64_t begun = 0, done = 0;
   const auto read_next = [&] {
@@ -175,7 +175,7 @@ std::int64_t embed(Objective& objective, Stream& stream, std::int64_t max_sample
       if (rows == 0) break;
       const bool more = rows == read.pictures.size(0) && (max_samples == 0 || begun < max_samples);
       if (more) reading = read_next();
-      use({read.samples, encode_pictures(objective, read.pictures.narrow(0, 0, rows)),
+      use({read.samples, encode_pictures(encoder, read.pictures.narrow(0, 0, rows)),
            read.position});
       done += rows;
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
@@ -191,11 +191,11 @@ std::int64_t embed(Objective& objective, Stream& stream, std::int64_t max_sample
   return done;
 }
 
-LabelledFeatures embed(Objective& objective, Stream& stream, std::int64_t max_samples, int size,
+LabelledFeatures embed(Encoder& encoder, Stream& stream, std::int64_t max_samples, int size,
                        std::int64_t batch) {
   std::vector<at::Tensor> parts;
   LabelledFeatures embedded;
-  embed(objective, stream, max_samples, size, batch, [&](const EmbeddedBatch& read) {
+  embed(encoder, stream, max_samples, size, batch, [&](const EmbeddedBatch& read) {
     for (const Sample& sample : read.samples) {
       require_label(sample);
       embedded.labels.push_back(sample.label);

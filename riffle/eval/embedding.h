@@ -13,7 +13,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "riffle/model/objective.h"
+#include "riffle/model/encoder.h"
 #include "riffle/stream/stream.h"
 
 namespace riffle {
@@ -37,8 +37,7 @@ LabelledPictures collect(Stream& stream, std::int64_t max_samples, int size);
 // Returns the features in evaluation mode, without gradient. Row i is a function of picture i
 // alone. No other thread may use the model meanwhile. `batch`: pictures encoded at once; 0: as many
 // as suit the device.
-LabelledFeatures embed(Objective& objective, const LabelledPictures& pictures,
-                       std::int64_t batch = 0);
+LabelledFeatures embed(Encoder& encoder, const LabelledPictures& pictures, std::int64_t batch = 0);
 
 struct EmbeddedBatch {
   // Their pictures have no pixels any more, but the file if there was one.
@@ -53,19 +52,19 @@ using UseEmbedded = std::function<void(const EmbeddedBatch& batch)>;
 // batch after batch, at the speed of the encoder: the next batch is read while one is encoded.
 // Needs memory for two batches, and no labels. Shows progress. Returns the number of samples, which
 // may be 0. Stops the stream if anything throws.
-std::int64_t embed(Objective& objective, Stream& stream, std::int64_t max_samples, int size,
+std::int64_t embed(Encoder& encoder, Stream& stream, std::int64_t max_samples, int size,
                    std::int64_t batch, const UseEmbedded& use);
 
 // Returns the same as one tensor. Throws Error as collect() does.
-LabelledFeatures embed(Objective& objective, Stream& stream, std::int64_t max_samples, int size,
+LabelledFeatures embed(Encoder& encoder, Stream& stream, std::int64_t max_samples, int size,
                        std::int64_t batch = 256);
 
 // Returns features of normalised pictures, [n, 3, size, size], which move to the encoder's device
 // first. On a GPU the convolutions' algorithms are chosen by rule, not by trying all of them: a
 // probe meets each shape only a few times, and its result must not depend on what else runs.
-at::Tensor encode_frozen(Objective& objective, const at::Tensor& normalised);
+at::Tensor encode_frozen(Encoder& encoder, const at::Tensor& normalised);
 
 // Returns where the model's parameters lie.
-at::Device device_of(const Objective& objective);
+at::Device device_of(const Encoder& encoder);
 
 }  // namespace riffle

@@ -8,7 +8,6 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
-#include "riffle/tensors/safetensors.h"
 
 namespace riffle {
 namespace {
@@ -165,11 +164,12 @@ torch::Tensor VisionTransformer::encode(const torch::Tensor& pictures) {
   return normalised(tokens.select(1, 0), norm_);
 }
 
-std::shared_ptr<VisionTransformer> read_vision_transformer(const std::filesystem::path& path) {
+std::shared_ptr<VisionTransformer> make_vision_transformer(const NamedTensors& weights,
+                                                           const std::filesystem::path& file) {
   try {
-    return std::make_shared<VisionTransformer>(read_safetensors(path).tensors);
+    return std::make_shared<VisionTransformer>(weights);
   } catch (const Error& error) {
-    throw Error(cat(path.string(), ": ", error.what()));
+    throw Error(cat(file.string(), ": ", error.what()));
   }
 }
 

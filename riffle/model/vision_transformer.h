@@ -60,7 +60,9 @@ class VisionTransformer : public Encoder {
   Linear norm_;
 };
 
-// Throws Error, naming the file, if it does not hold a Vision Transformer.
-std::shared_ptr<VisionTransformer> read_vision_transformer(const std::filesystem::path& path);
+// Throws Error, naming the file that the weights came from, if they are not of a Vision
+// Transformer.
+std::shared_ptr<VisionTransformer> make_vision_transformer(const NamedTensors& weights,
+                                                           const std::filesystem::path& file);
 
 }  // namespace riffle

@@ -76,8 +76,7 @@ TEST_P(VisionTransformerParity, GivesWhatTorchsOwnLayersGive) {
     GTEST_SKIP() << "needs a Python with torch; none was found at configure time";
   }
   NamedTensors weights = random_weights(GetParam());
-  write_safetensors(folder_ / "weights.safetensors", weights);
-  const auto model = read_vision_transformer(folder_ / "weights.safetensors");
+  const auto model = make_vision_transformer(weights, "weights.safetensors");
   EXPECT_EQ(model->encoder_dim(), GetParam().width);
   // The size of the position embeddings, another one, and one that is not square.
   const std::int64_t patch = GetParam().patch;

@@ -5,11 +5,22 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/model/encoder_weights.h"
+#include "riffle/model/vision_transformer.h"
 #include "riffle/run/checkpoint.h"
 #include "riffle/run/run_folder.h"
+#include "riffle/tensors/safetensors.h"
 
 namespace riffle {
 namespace {
+
+// What these networks are mostly used with, in px; whole patches of 14 and of 16 fill it.
+constexpr std::int64_t kTransformerSize = 224;
+
+int chosen_size(const std::string& file, std::int64_t size, std::int64_t asked) {
+  const std::int64_t chosen = asked > 0 ? asked : size;
+  if (chosen < 1) throw Error(cat(file, " does not say the size of its pictures; give --size"));
+  return static_cast<int>(chosen);
+}
 
 ModelSource open_run(const std::string& run, const std::string& checkpoint) {
   const auto folder = RunFolder::open(run);
@@ -39,10 +50,20 @@ ModelSource open_weights(const std::string& path) {
 
 }  // namespace
 
-int ModelSource::picture_size(std::int64_t asked) const {
-  const std::int64_t chosen = asked > 0 ? asked : size;
-  if (chosen < 1) throw Error(cat(file, " does not say the size of its pictures; give --size"));
-  return static_cast<int>(chosen);
+int ModelSource::picture_size(std::int64_t asked) const { return chosen_size(file, size, asked); }
+
+int EncoderSource::picture_size(std::int64_t asked) const { return chosen_size(file, size, asked); }
+
+EncoderSource open_encoder(const std::string& from, const std::string& checkpoint) {
+  if (std::filesystem::is_regular_file(from)) {
+    const NamedTensors weights = read_safetensors(from).tensors;
+    if (VisionTransformer::is_one(weights)) {
+      if (!checkpoint.empty()) throw Error(cat(from, " has no checkpoints"));
+      return {from, make_vision_transformer(weights, from), kTransformerSize};
+    }
+  }
+  const ModelSource source = open_model(from, checkpoint);
+  return {source.file, source.objective, source.size, source.device};
 }
 
 ModelSource open_model(const std::string& from, const std::string& checkpoint) {

@@ -27,6 +27,22 @@ struct ModelSource {
   int picture_size(std::int64_t asked) const;
 };
 
+// An encoder that need not be riffle's own.
+struct EncoderSource {
+  std::string file;
+  // On the CPU.
+  std::shared_ptr<Encoder> encoder;
+  // As those of ModelSource.
+  std::int64_t size = 0;
+  std::string device = "cpu";
+
+  int picture_size(std::int64_t asked) const;
+};
+
+// Opens what open_model() does, and safetensors files with a Vision Transformer
+// (vision_transformer.h).
+EncoderSource open_encoder(const std::string& from, const std::string& checkpoint = "");
+
 // Opens a run folder or a safetensors file with an encoder (encoder_weights.h). `checkpoint`: of
 // the run, by its name or by one of its files; default: the newest. Throws Error if `from` is
 // neither, if the run has no checkpoint yet, or if a file is damaged or does not fit.
