@@ -9,9 +9,9 @@
 //   seed     of the order; each window has its own
 //
 // A window is read to its end, once, before its first sample is given. Pictures beyond the memory
-// wait in temporary files (TMPDIR) of up to 512 cells, which are written and read back from beginning
-// to end, not by random access; besides, the pictures of one cell, at least 1,024, are held. After
-// seek() the window is read again from its start.
+// wait in temporary files (TMPDIR) of up to 512 cells, which are written and read back from
+// beginning to end, not by random access; besides, the pictures of one cell, at least 1,024, are
+// held. After seek() the window is read again from its start.
 //
 // Around `loop`, with a window as long as the data set, shuffle gives epochs of their own order.
 #pragma once
