@@ -62,7 +62,7 @@ void run_curate(const CurateOptions& options) {
   CurateConfig config = options.config;
   set_output(options.out, config);
   config.encoder = source.file;
-  config.size = source.picture_size(options.size);
+  config.size = source.picture_size(options.size).crop;
   config.pictures = !options.list;
   print(options, curate(config, *source.encoder));
 }

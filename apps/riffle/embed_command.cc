@@ -29,14 +29,14 @@ struct EmbedOptions : EncoderFlags {
 
 void run_embed(const EmbedOptions& options) {
   const EncoderSource source = options.open_any_encoder();
-  const int size = source.picture_size(options.size);
+  const EncoderInput input = source.picture_size(options.size);
   source.encoder->to(options.device_for(source));
   const auto stream = open_stream(options.input, options.shapes);
   require_end(*stream, options.input, options.samples);
   FeatureFile file(options.out, source.encoder->encoder_dim());
   const auto start = std::chrono::steady_clock::now();
   const std::int64_t samples =
-      embed(*source.encoder, *stream, options.samples, size, options.batch,
+      embed(*source.encoder, *stream, options.samples, input, options.batch,
             [&](const EmbeddedBatch& read) { file.append(read.samples, read.features); });
   if (samples == 0) throw Error(cat(options.input, " has no samples"));
   file.commit();
@@ -47,14 +47,14 @@ void run_embed(const EmbedOptions& options) {
                                            {"table", file.table().string()},
                                            {"samples", samples},
                                            {"features", source.encoder->encoder_dim()},
-                                           {"size", size},
+                                           {"size", input.crop},
                                            {"resize", kResize},
                                            {"images_per_s", per_s},
                                            {"checkpoint", source.file},
                                            {"skipped", stream->skipped()}});
   } else {
     std::cout << options.out << ": " << samples << " x " << source.encoder->encoder_dim()
-              << " features of pictures of " << size << " px (" << kResize << "), "
+              << " features of pictures of " << input.crop << " px (" << kResize << "), "
               << fixed(per_s, 0) << " images/s; the samples are listed in " << file.table().string()
               << '\n';
   }

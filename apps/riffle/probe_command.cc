@@ -33,11 +33,10 @@ struct ProbeCommand : EncoderFlags {
   bool json = false;
 };
 
-LabelledPictures read_labelled(const std::string& uri, const std::string& shapes,
-                               std::int64_t samples, int size) {
-  const auto stream = open_stream(uri, shapes);
-  require_end(*stream, uri, samples);
-  return collect(*stream, samples, size);
+LabelledSet labelled_set(const std::string& uri, const std::string& shapes, std::int64_t samples,
+                         const EncoderInput& input) {
+  require_end(*open_stream(uri, shapes), uri, samples);
+  return {[uri, shapes] { return open_stream(uri, shapes); }, samples, input};
 }
 
 nlohmann::ordered_json accuracies(const ProbeResult& result) {
@@ -72,16 +71,15 @@ void run_probe(const ProbeCommand& options) {
   const ModelSource source = options.open();
   const auto untrained = make_objective(source.model, source.seed);
   const at::Device device = options.device_for(source);
-  const int size = source.picture_size(options.size);
-  const auto train = read_labelled(options.train, options.train_shapes, options.samples, size);
-  const auto val = read_labelled(options.val, options.val_shapes, options.samples, size);
+  const EncoderInput input = source.picture_size(options.size);
+  auto train = labelled_set(options.train, options.train_shapes, options.samples, input);
+  auto val = labelled_set(options.val, options.val_shapes, options.samples, input);
   if (options.train == options.val && options.train_shapes == options.val_shapes) {
     log_warning(
         "--train and --val are the same set: the accuracies say what was remembered, not what "
         "was learned");
   }
-  log_info(cat("probing ", source.file, " on ", train.labels.size(), " + ", val.labels.size(),
-               " pictures"));
+  log_info(cat("probing ", source.file));
 
   const auto start = std::chrono::steady_clock::now();
   source.objective->to(device);

@@ -83,7 +83,7 @@ py::dict probe_run(const std::string& from, const std::string& checkpoint, const
         const LinearRecipe linear = linear_recipe(recipe);
         const ModelSource source = open_model(from, checkpoint);
         source.objective->to(open_device(device.empty() ? source.device : device));
-        const int size = source.picture_size(asked_size);
+        const int size = source.picture_size(asked_size).crop;
         const auto train_pictures = collect(*train_stream, samples, size);
         const auto val_pictures = collect(*val_stream, samples, size);
         return probe(*source.objective, train_pictures, val_pictures, linear);

@@ -33,13 +33,6 @@ std::size_t picture_bytes(int size) {
   return static_cast<std::size_t>(size) * static_cast<std::size_t>(size) * 3;
 }
 
-void require_label(const Sample& sample) {
-  if (!sample.label.empty()) return;
-  const std::string& key = sample.key;
-  throw Error(cat("sample ", sample.index, key.empty() ? "" : cat(" ('", key, "')"),
-                  " has no label; a probe needs a stream whose samples all have one"));
-}
-
 void refuse_empty(std::size_t samples) {
   if (samples == 0) throw Error("the stream of a probe has no samples; it needs at least one");
 }
@@ -49,15 +42,15 @@ std::string progress_line(const char* verb, std::int64_t done, std::int64_t tota
                    : cat(verb, ' ', done, " pictures");
 }
 
-struct PictureBatch {
+struct OwnedBatch {
   at::Tensor pictures;  // [batch, size, size, 3]; the first rows are those of the samples
   std::vector<Sample> samples;
   std::string position;
 };
 
-PictureBatch read_batch(Stream& stream, std::int64_t count, int size) {
+OwnedBatch read_batch(Stream& stream, std::int64_t count, int size) {
   const std::size_t each = picture_bytes(size);
-  PictureBatch batch;
+  OwnedBatch batch;
   batch.pictures = torch::empty({count, size, size, 3}, torch::kUInt8);
   auto* to = batch.pictures.data_ptr<std::uint8_t>();
   while (std::ssize(batch.samples) < count) {
@@ -71,16 +64,6 @@ PictureBatch read_batch(Stream& stream, std::int64_t count, int size) {
   }
   batch.position = stream.position();
   return batch;
-}
-
-at::Tensor encode_pictures(Encoder& encoder, const at::Tensor& pictures) {
-  return encode_frozen(encoder, normalize(pictures.to(device_of(encoder))));
-}
-
-std::int64_t suitable_batch(at::Device device, std::int64_t size) {
-  if (device.is_cpu()) return 256;
-  constexpr std::int64_t kPixels = std::int64_t{1} << 23;  // the maps of more would fill small GPUs
-  return std::clamp<std::int64_t>(kPixels / (size * size), 64, 1024);
 }
 
 // Turns cuDNN's trials of algorithms off as long as it lives.
@@ -98,6 +81,26 @@ class WithoutTrials {
 };
 
 }  // namespace
+
+void require_label(const Sample& sample) {
+  if (!sample.label.empty()) return;
+  const std::string& key = sample.key;
+  throw Error(cat("sample ", sample.index, key.empty() ? "" : cat(" ('", key, "')"),
+                  " has no label; a probe needs a stream whose samples all have one"));
+}
+
+std::int64_t suitable_batch(at::Device device, std::int64_t size) {
+  if (device.is_cpu()) return 256;
+  constexpr std::int64_t kPixels = std::int64_t{1} << 23;  // the maps of more would fill small GPUs
+  return std::clamp<std::int64_t>(kPixels / (size * size), 64, 1024);
+}
+
+at::Tensor encode_pictures(Encoder& encoder, const at::Tensor& pictures, std::int64_t crop) {
+  const std::int64_t margin = (pictures.size(1) - crop) / 2;
+  const at::Tensor seen =
+      margin == 0 ? pictures : pictures.narrow(1, margin, crop).narrow(2, margin, crop);
+  return encode_frozen(encoder, normalize(seen.contiguous().to(device_of(encoder))));
+}
 
 at::Device device_of(const Encoder& encoder) {
   const auto parameters = encoder.parameters();
@@ -150,36 +153,36 @@ LabelledFeatures embed(Encoder& encoder, const LabelledPictures& pictures, std::
   at::Tensor features;
   for (std::int64_t begin = 0; begin < count; begin += at_once) {
     const std::int64_t rows = std::min(at_once, count - begin);
-    const at::Tensor part = encode_pictures(encoder, pictures.pictures.narrow(0, begin, rows));
+    const at::Tensor part = encode_pictures(encoder, pictures.pictures.narrow(0, begin, rows),
+                                            pictures.pictures.size(1));
     if (begin == 0) features = torch::empty({count, part.size(1)}, part.options());
     features.narrow(0, begin, rows).copy_(part);
   }
   return {features, pictures.labels};
 }
 
-std::int64_t embed(Encoder& encoder, Stream& stream, std::int64_t max_samples, int size,
-                   std::int64_t batch, const UseEmbedded& use) {
+std::int64_t read_batches(Stream& stream, std::int64_t max_samples, int size, std::int64_t batch,
+                          const char* verb, const UseBatch& use) {
   std::int64_t begun = 0, done = 0;
   const auto read_next = [&] {
     const std::int64_t count = max_samples > 0 ? std::min(batch, max_samples - begun) : batch;
     begun += count;
     return std::async(std::launch::async, read_batch, std::ref(stream), count, size);
   };
-  std::future<PictureBatch> reading;
+  std::future<OwnedBatch> reading;
   const auto start = std::chrono::steady_clock::now();
   try {
     reading = read_next();
     while (true) {
-      const PictureBatch read = reading.get();
+      const OwnedBatch read = reading.get();
       const std::int64_t rows = std::ssize(read.samples);
       if (rows == 0) break;
       const bool more = rows == read.pictures.size(0) && (max_samples == 0 || begun < max_samples);
       if (more) reading = read_next();
-      use({read.samples, encode_pictures(encoder, read.pictures.narrow(0, 0, rows)),
-           read.position});
+      use({read.samples, read.pictures.narrow(0, 0, rows), read.position});
       done += rows;
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-      show_progress(cat(progress_line("embedded", done, max_samples), ", ",
+      show_progress(cat(progress_line(verb, done, max_samples), ", ",
                         fixed(static_cast<double>(done) / seconds.count(), 0), "/s"));
       if (!more) break;
     }
@@ -191,11 +194,19 @@ std::int64_t embed(Encoder& encoder, Stream& stream, std::int64_t max_samples, i
   return done;
 }
 
-LabelledFeatures embed(Encoder& encoder, Stream& stream, std::int64_t max_samples, int size,
-                       std::int64_t batch) {
+std::int64_t embed(Encoder& encoder, Stream& stream, std::int64_t max_samples, EncoderInput input,
+                   std::int64_t batch, const UseEmbedded& use) {
+  return read_batches(
+      stream, max_samples, input.resize, batch, "embedded", [&](const PictureBatch& read) {
+        use({read.samples, encode_pictures(encoder, read.pictures, input.crop), read.position});
+      });
+}
+
+LabelledFeatures embed(Encoder& encoder, Stream& stream, std::int64_t max_samples,
+                       EncoderInput input, std::int64_t batch) {
   std::vector<at::Tensor> parts;
   LabelledFeatures embedded;
-  embed(encoder, stream, max_samples, size, batch, [&](const EmbeddedBatch& read) {
+  embed(encoder, stream, max_samples, input, batch, [&](const EmbeddedBatch& read) {
     for (const Sample& sample : read.samples) {
       require_label(sample);
       embedded.labels.push_back(sample.label);

@@ -18,6 +18,20 @@
 
 namespace riffle {
 
+// What an encoder sees of a picture: its short side is resized to `resize` px, and the centre of
+// `crop` px is taken.
+struct EncoderInput {
+  int resize;
+  int crop;
+
+  // The whole centre square.
+  EncoderInput(int size) : resize(size), crop(size) {}
+  // Requires crop <= resize.
+  EncoderInput(int resized, int cropped) : resize(resized), crop(cropped) {}
+
+  bool operator==(const EncoderInput&) const = default;
+};
+
 struct LabelledPictures {
   at::Tensor pictures;  // [n, size, size, 3] uint8, contiguous, on the CPU
   std::vector<std::string> labels;
@@ -52,12 +66,37 @@ using UseEmbedded = std::function<void(const EmbeddedBatch& batch)>;
 // batch after batch, at the speed of the encoder: the next batch is read while one is encoded.
 // Needs memory for two batches, and no labels. Shows progress. Returns the number of samples, which
 // may be 0. Stops the stream if anything throws.
-std::int64_t embed(Encoder& encoder, Stream& stream, std::int64_t max_samples, int size,
+std::int64_t embed(Encoder& encoder, Stream& stream, std::int64_t max_samples, EncoderInput input,
                    std::int64_t batch, const UseEmbedded& use);
 
 // Returns the same as one tensor. Throws Error as collect() does.
-LabelledFeatures embed(Encoder& encoder, Stream& stream, std::int64_t max_samples, int size,
-                       std::int64_t batch = 256);
+LabelledFeatures embed(Encoder& encoder, Stream& stream, std::int64_t max_samples,
+                       EncoderInput input, std::int64_t batch = 256);
+
+struct PictureBatch {
+  // Their pictures have no pixels any more, but the file if there was one.
+  std::span<const Sample> samples;
+  at::Tensor pictures;  // [n, size, size, 3] uint8; row i is sample i's
+  // Where the stream was after the last of them.
+  std::string position;
+};
+using UseBatch = std::function<void(const PictureBatch& batch)>;
+
+// Passes the next `max_samples` of the stream (0: all that are left), each fitted to a square of
+// `size` px, to `use`, batch after batch, while the next one is read. Shows progress with `verb`.
+// Returns the number of samples. Stops the stream if anything throws.
+std::int64_t read_batches(Stream& stream, std::int64_t max_samples, int size, std::int64_t batch,
+                          const char* verb, const UseBatch& use);
+
+// Throws Error, naming the sample, if it has no label.
+void require_label(const Sample& sample);
+
+// Returns the features of pictures, [n, size, size, 3] uint8, of which the encoder sees the centre
+// of `crop` px.
+at::Tensor encode_pictures(Encoder& encoder, const at::Tensor& pictures, std::int64_t crop);
+
+// Returns how many pictures of this size to encode at once.
+std::int64_t suitable_batch(at::Device device, std::int64_t size);
 
 // Returns features of normalised pictures, [n, 3, size, size], which move to the encoder's device
 // first. On a GPU the convolutions' algorithms are chosen by rule, not by trying all of them: a

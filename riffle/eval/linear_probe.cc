@@ -87,7 +87,7 @@ LinearClassifier fit_lars(const EpochFeatures& features, const at::Tensor& class
   }
   std::int64_t step = 0;
   for (std::int64_t epoch = 0; epoch < recipe.epochs; ++epoch) {
-    const at::Tensor rows = unit_length(features(epoch));
+    const at::Tensor rows = features(epoch);
     if (!optimizer) {
       classifier.weight = first_weights(class_count, rows.size(1), recipe).to(rows.device());
       classifier.bias = torch::zeros({class_count}, classifier.weight.options());
@@ -98,7 +98,7 @@ LinearClassifier fit_lars(const EpochFeatures& features, const at::Tensor& class
     const at::Tensor order = shuffled(count, recipe.seed, epoch).to(rows.device());
     for (std::int64_t begin = 0; begin < count; begin += batch, ++step) {
       const at::Tensor places = order.narrow(0, begin, std::min(batch, count - begin));
-      const at::Tensor inputs = rows.index_select(0, places).to(torch::kFloat64);
+      const at::Tensor inputs = unit_length(rows.index_select(0, places)).to(torch::kFloat64);
       const at::Tensor targets = labels.index_select(0, places);
       // The gradient of the mean cross-entropy by the scores: probabilities, less one at the true
       // class.

@@ -19,11 +19,25 @@
 namespace riffle {
 namespace {
 
+// In blocks: the scores of all pictures for all of thousands of classes would be larger than any
+// set's features.
+at::Tensor linear_hits(const LinearClassifier& classifier, const at::Tensor& features,
+                       const at::Tensor& classes) {
+  constexpr std::int64_t kRows = 8192;
+  std::vector<at::Tensor> parts;
+  for (std::int64_t begin = 0; begin < features.size(0); begin += kRows) {
+    const std::int64_t rows = std::min(kRows, features.size(0) - begin);
+    const at::Tensor scores = classifier.scores(unit_length(features.narrow(0, begin, rows)));
+    parts.push_back(top_hits(scores, classes.narrow(0, begin, rows)));
+  }
+  return torch::cat(parts);
+}
+
 ProbeResult measure(const EpochFeatures& linear_features, const LabelledFeatures& train,
                     const LabelledFeatures& val, const ClassLabels& classes,
                     const LinearRecipe& recipe, const KnnOptions& knn) {
   const auto classifier = fit_linear(linear_features, classes.train, classes.count(), recipe);
-  const at::Tensor linear = top_hits(classifier.scores(unit_length(val.features)), classes.val);
+  const at::Tensor linear = linear_hits(classifier, val.features, classes.val);
   const at::Tensor voted =
       knn_classes(train.features, classes.train, classes.count(), val.features, knn);
   const at::Tensor nearest = voted == classes.val.to(voted.device());
@@ -45,49 +59,54 @@ constexpr std::int64_t kCropBatch = 256;
 // Features of one random crop of every picture.
 class CroppedFeatures {
  public:
-  CroppedFeatures(Objective& objective, const at::Tensor& pictures, std::uint64_t seed)
+  CroppedFeatures(Objective& objective, LabelledSet& set, std::uint64_t seed)
       : objective_(objective),
-        pictures_(pictures),
+        set_(set),
         pool_(at::get_num_threads()),
-        views_(probe_training_augmentation(pictures.size(1)), seed, pool_) {}
+        views_(probe_training_augmentation(set.input().crop), seed, pool_) {}
 
   at::Tensor epoch(std::int64_t number) const {
-    const std::int64_t count = pictures_.size(0);
-    const std::int64_t steps = (count + kCropBatch - 1) / kCropBatch;
+    const std::int64_t steps = (std::ssize(set_.labels()) + kCropBatch - 1) / kCropBatch;
+    std::int64_t step = number * steps;
     std::vector<at::Tensor> parts;
-    for (std::int64_t step = 0; step < steps; ++step) {
-      std::vector<std::int64_t> places(
-          static_cast<std::size_t>(std::min(kCropBatch, count - step * kCropBatch)));
-      std::iota(places.begin(), places.end(), step * kCropBatch);
+    set_.for_each(kCropBatch, [&](const at::Tensor& pictures) {
+      std::vector<std::int64_t> places(static_cast<std::size_t>(pictures.size(0)));
+      std::iota(places.begin(), places.end(), 0);
       const at::Tensor views =
-          views_.one_view(pictures_, places, static_cast<std::uint64_t>(number * steps + step));
+          views_.one_view(pictures, places, static_cast<std::uint64_t>(step++));
       parts.push_back(encode_frozen(objective_, views));
-    }
+    });
     return torch::cat(parts);
   }
 
  private:
   Objective& objective_;
-  const at::Tensor& pictures_;
+  LabelledSet& set_;
   mutable ThreadPool pool_;
   TwoViews views_;
 };
 
 }  // namespace
 
-ProbeResult probe(Objective& objective, const LabelledPictures& train, const LabelledPictures& val,
+ProbeResult probe(Objective& objective, LabelledSet& train, LabelledSet& val,
                   const LinearRecipe& recipe, const KnnOptions& knn) {
   const torch::NoGradGuard no_gradient;
-  const auto classes = class_labels(train.labels, val.labels);
-  const auto train_features = embed(objective, train);
   const auto val_features = embed(objective, val);
+  const auto train_features = embed(objective, train);
+  const auto classes = class_labels(train_features.labels, val_features.labels);
   if (!recipe.random_crops) {
     const auto plain = [&](std::int64_t) { return train_features.features; };
     return measure(plain, train_features, val_features, classes, recipe, knn);
   }
-  const CroppedFeatures crops(objective, train.pictures, recipe.seed);
+  const CroppedFeatures crops(objective, train, recipe.seed);
   const auto cropped = [&](std::int64_t epoch) { return crops.epoch(epoch); };
   return measure(cropped, train_features, val_features, classes, recipe, knn);
+}
+
+ProbeResult probe(Objective& objective, const LabelledPictures& train, const LabelledPictures& val,
+                  const LinearRecipe& recipe, const KnnOptions& knn) {
+  LabelledSet train_set(train), val_set(val);
+  return probe(objective, train_set, val_set, recipe, knn);
 }
 
 ProbeResult probe(const LabelledFeatures& train, const LabelledFeatures& val,

@@ -7,6 +7,7 @@
 #include "riffle/eval/class_labels.h"
 #include "riffle/eval/embedding.h"
 #include "riffle/eval/knn.h"
+#include "riffle/eval/labelled_set.h"
 #include "riffle/eval/linear_probe.h"
 
 namespace riffle {
@@ -27,6 +28,10 @@ struct ProbeResult {
 // Returns the accuracies, a function of weights, pictures and recipe: neither thread count nor
 // batch size shows. Leaves the model as it was. Throws Error if a validation label is missing from
 // training. On the CPU, safe to call from several threads with a model each.
+// Memory does not grow with the number of pictures, but for their features: those of the training
+// set twice where the recipe has random crops.
+ProbeResult probe(Objective& objective, LabelledSet& train, LabelledSet& val,
+                  const LinearRecipe& recipe, const KnnOptions& knn = {});
 ProbeResult probe(Objective& objective, const LabelledPictures& train, const LabelledPictures& val,
                   const LinearRecipe& recipe, const KnnOptions& knn = {});
 

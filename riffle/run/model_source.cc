@@ -1,5 +1,6 @@
 #include "riffle/run/model_source.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "riffle/base/error.h"
@@ -16,10 +17,13 @@ namespace {
 // What these networks are mostly used with, in px; whole patches of 14 and of 16 fill it.
 constexpr std::int64_t kTransformerSize = 224;
 
-int chosen_size(const std::string& file, std::int64_t size, std::int64_t asked) {
-  const std::int64_t chosen = asked > 0 ? asked : size;
-  if (chosen < 1) throw Error(cat(file, " does not say the size of its pictures; give --size"));
-  return static_cast<int>(chosen);
+template <typename Source>
+EncoderInput chosen_input(const Source& source, std::int64_t asked) {
+  if (asked > 0) return static_cast<int>(asked);
+  if (source.size < 1) {
+    throw Error(cat(source.file, " does not say the size of its pictures; give --size"));
+  }
+  return {static_cast<int>(source.resize), static_cast<int>(source.size)};
 }
 
 ModelSource open_run(const std::string& run, const std::string& checkpoint) {
@@ -28,11 +32,13 @@ ModelSource open_run(const std::string& run, const std::string& checkpoint) {
   const auto latest = folder.latest_checkpoint();
   if (!latest) throw Error(cat(run, " has no checkpoint yet"));
   const auto file = checkpoint.empty() ? *latest : folder.find_checkpoint(checkpoint);
+  const EncoderInput input = evaluation_input(config);
   return {.file = file.string(),
           .objective = load_objective(config, file),
           .model = config.learner.model,
           .seed = config.learner.seed,
-          .size = config.learner.stored_size(),
+          .size = input.crop,
+          .resize = input.resize,
           .device = config.learner.device};
 }
 
@@ -50,20 +56,32 @@ ModelSource open_weights(const std::string& path) {
 
 }  // namespace
 
-int ModelSource::picture_size(std::int64_t asked) const { return chosen_size(file, size, asked); }
+EncoderInput evaluation_input(const Config& config) {
+  const auto stored = static_cast<int>(config.learner.stored_size());
+  const auto view = static_cast<int>(config.learner.augment.size);
+  return stored <= view ? stored : EncoderInput(std::min(stored, view * 256 / 224), view);
+}
 
-int EncoderSource::picture_size(std::int64_t asked) const { return chosen_size(file, size, asked); }
+EncoderInput ModelSource::picture_size(std::int64_t asked) const {
+  return chosen_input(*this, asked);
+}
+
+EncoderInput EncoderSource::picture_size(std::int64_t asked) const {
+  return chosen_input(*this, asked);
+}
 
 EncoderSource open_encoder(const std::string& from, const std::string& checkpoint) {
   if (std::filesystem::is_regular_file(from)) {
     const NamedTensors weights = read_safetensors(from).tensors;
     if (VisionTransformer::is_one(weights)) {
       if (!checkpoint.empty()) throw Error(cat(from, " has no checkpoints"));
-      return {from, make_vision_transformer(weights, from), kTransformerSize};
+      return {.file = from,
+              .encoder = make_vision_transformer(weights, from),
+              .size = kTransformerSize};
     }
   }
   const ModelSource source = open_model(from, checkpoint);
-  return {source.file, source.objective, source.size, source.device};
+  return {source.file, source.objective, source.size, source.resize, source.device};
 }
 
 ModelSource open_model(const std::string& from, const std::string& checkpoint) {

@@ -5,10 +5,17 @@
 #include <memory>
 #include <string>
 
+#include "riffle/eval/embedding.h"
 #include "riffle/model/model_config.h"
 #include "riffle/model/objective.h"
+#include "riffle/run/config.h"
 
 namespace riffle {
+
+// Returns what an evaluation feeds the encoder of a run: pictures as they are stored; where that is
+// larger than the views, the centre square of a view's size from a picture that is 256/224 times as
+// large at most, as in the paper.
+EncoderInput evaluation_input(const Config& config);
 
 struct ModelSource {
   // The checkpoint or the weights that were read.
@@ -20,11 +27,14 @@ struct ModelSource {
   std::uint64_t seed = 0;
   // Side of the pictures that it wants, px; 0: unknown.
   std::int64_t size = 0;
+  // The short side from which they are cut.
+  std::int64_t resize = size;
   // The device that it was trained on.
   std::string device = "cpu";
 
-  // Returns `asked`, or `size` if that is 0. Throws Error if both are 0.
-  int picture_size(std::int64_t asked) const;
+  // Returns a whole square of `asked` px, or `size` of `resize` if that is 0. Throws Error if both
+  // are 0.
+  EncoderInput picture_size(std::int64_t asked) const;
 };
 
 // An encoder that need not be riffle's own.
@@ -34,9 +44,10 @@ struct EncoderSource {
   std::shared_ptr<Encoder> encoder;
   // As those of ModelSource.
   std::int64_t size = 0;
+  std::int64_t resize = size;
   std::string device = "cpu";
 
-  int picture_size(std::int64_t asked) const;
+  EncoderInput picture_size(std::int64_t asked) const;
 };
 
 // Opens what open_model() does, and safetensors files with a Vision Transformer

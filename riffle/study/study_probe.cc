@@ -25,10 +25,11 @@ Accuracy accuracy_of(const at::Tensor& hits) {
   return {values[0], values[1], values[2]};
 }
 
-LabelledPictures read_pictures(const std::string& uri, const std::string& shapes,
-                               std::int64_t samples, int size) {
+std::set<std::string> read_labels(const std::string& uri, const std::string& shapes) {
+  std::set<std::string> labels;
   const auto stream = open_stream(uri, shapes);
-  return collect(*stream, samples, size);
+  while (const auto sample = stream->next()) labels.insert(sample->label);
+  return labels;
 }
 
 at::Tensor rows_with(const std::vector<std::string>& labels, const std::set<std::string>& wanted) {
@@ -84,32 +85,33 @@ std::vector<std::string> evaluation_checkpoints(const std::vector<std::string>& 
   return chosen;
 }
 
-void StudyProbe::read_sets(int size) {
-  if (size_ == size) return;
-  size_ = 0;  // should reading fail, the next run must not take what is there for whole sets
+void StudyProbe::open_sets(EncoderInput input) {
+  if (input_ == input) return;
+  input_ = EncoderInput(0);  // should reading fail, the next run must not take this for whole sets
   sets_.clear();
   groups_.clear();
   untrained_.clear();
   for (const auto& set : plan_.sets) {
     log_info(cat("reading the probe set ", set.name));
-    sets_.push_back({read_pictures(set.train, set.train_shapes, plan_.samples, size),
-                     read_pictures(set.val, set.val_shapes, plan_.samples, size)});
+    const auto open = [](const std::string& uri, const std::string& shapes) {
+      return [uri, shapes] { return open_stream(uri, shapes); };
+    };
+    sets_.push_back({LabelledSet(open(set.train, set.train_shapes), plan_.samples, input),
+                     LabelledSet(open(set.val, set.val_shapes), plan_.samples, input)});
   }
   for (const auto& [name, shapes] : plan_.groups) {
     const auto& first = plan_.sets.front();
     const std::string all = first.val_shapes.empty() ? shapes : cat(first.val_shapes, ',', shapes);
-    const auto pictures = read_pictures(first.val, all, 0, 1);
-    Group group{{pictures.labels.begin(), pictures.labels.end()}, {}};
-    group.rows = rows_with(sets_.front().val.labels, group.labels);
+    Group group{read_labels(first.val, all), {}};
+    group.rows = rows_with(sets_.front().val.labels(), group.labels);
     groups_[name] = std::move(group);
   }
-  size_ = size;
+  input_ = input;
 }
 
 // As in the paper, one classifier tells all classes of the first set apart; a group's accuracy is
 // that on its own pictures.
-std::map<std::string, Accuracy> StudyProbe::accuracies(Objective& objective,
-                                                       RunResult& result) const {
+std::map<std::string, Accuracy> StudyProbe::accuracies(Objective& objective, RunResult& result) {
   std::map<std::string, Accuracy> all;
   for (std::size_t i = 0; i < sets_.size(); ++i) {
     const std::string& name = plan_.sets[i].name;
@@ -142,7 +144,7 @@ std::map<std::string, Accuracy> StudyProbe::untrained_accuracies(const Config& c
 
 ResultPoint StudyProbe::measure_checkpoint(const RunFolder& folder, const StudyRun& run,
                                            const std::string& name, RecentLabels* recent,
-                                           RunResult& result) const {
+                                           RunResult& result) {
   ResultPoint point;
   point.update = RunFolder::update_of(name).value_or(0);
   const SavedBuffer buffer(folder, name);
@@ -184,7 +186,7 @@ std::optional<RunResult> StudyProbe::measure_run(const RunFolder& folder, const 
     stopped = true;
   };
   const StopSignals signals(stop, 0);
-  read_sets(static_cast<int>(run.config.learner.stored_size()));
+  open_sets(evaluation_input(run.config));
   const auto names = folder.checkpoint_names();
   if (names.empty() || !RunFolder::update_of(names.back())) {
     throw Error(cat("the stream ended before the buffer was full: nothing was learned"),

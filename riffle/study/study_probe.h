@@ -24,25 +24,25 @@ class StudyProbe {
   explicit StudyProbe(const ProbePlan& plan) : plan_(plan) {}
 
   // Returns the result of the run in `folder`, which has ended, or nothing if a signal asked to
-  // stop. Reads the probe sets on the first call and whenever the size of the pictures changes.
+  // stop. Reads the probe sets on the first call and whenever the size of the pictures changes, and
+  // sets that are too large to be held (labelled_set.h) for each evaluation.
   std::optional<RunResult> measure_run(const RunFolder& folder, const StudyRun& run);
 
  private:
   struct Set {
-    LabelledPictures train;
-    LabelledPictures val;
+    LabelledSet train;
+    LabelledSet val;
   };
 
-  void read_sets(int size);
-  std::map<std::string, Accuracy> accuracies(Objective& objective, RunResult& result) const;
+  void open_sets(EncoderInput input);
+  std::map<std::string, Accuracy> accuracies(Objective& objective, RunResult& result);
   std::map<std::string, Accuracy> untrained_accuracies(const Config& config, RunResult& result);
   // Returns Stream::turns() of a run's stream.
   const std::vector<std::int64_t>& turns_of(const Config& config);
   // Returns, by group, the percentage of these labels.
   std::map<std::string, double> shares(const std::deque<std::string>& labels) const;
   ResultPoint measure_checkpoint(const RunFolder& folder, const StudyRun& run,
-                                 const std::string& name, RecentLabels* recent,
-                                 RunResult& result) const;
+                                 const std::string& name, RecentLabels* recent, RunResult& result);
 
   struct Group {
     std::set<std::string> labels;
@@ -51,7 +51,8 @@ class StudyProbe {
   };
 
   const ProbePlan& plan_;
-  int size_ = 0;
+  // Of `sets_`; zero: none.
+  EncoderInput input_{0};
   std::vector<Set> sets_;
   std::map<std::string, Group> groups_;
   // By source and shapes.

@@ -14,6 +14,7 @@
 #include "riffle/base/clock.h"
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
+#include "riffle/base/testing/memory_rise.h"
 #include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 
@@ -66,30 +67,12 @@ TEST_F(SafetensorsFile, EveryTypeShapeAndTheMetadataComeBack) {
   }
 }
 
-// Of the kernel's account of this process, in bytes.
-std::int64_t memory(const std::string& key) {
-  const std::string status = read_text("/proc/self/status");
-  const auto at = status.find(key + ":");
-  return at == std::string::npos ? 0 : std::stoll(status.substr(at + key.size() + 1)) * 1024;
-}
-
-// How far memory rises above where it stood while `work` is done; nothing where the kernel does not
-// let the high-water mark be lowered first.
-template <typename Work>
-std::optional<std::int64_t> rise(const Work& work) {
-  std::ofstream reset("/proc/self/clear_refs");
-  if (!(reset << "5" << std::flush)) return std::nullopt;
-  const std::int64_t before = memory("VmRSS");
-  work();
-  return memory("VmHWM") - before;
-}
-
 TEST_F(SafetensorsFile, WritingMakesNoCopyAndReadingOne) {
   constexpr std::int64_t kBytes = std::int64_t{64} << 20;
   const torch::Tensor values = torch::ones({kBytes / 4});
-  const auto writing = rise([&] { write_safetensors(path_, {{"values", values}}); });
+  const auto writing = memory_rise([&] { write_safetensors(path_, {{"values", values}}); });
   if (!writing) GTEST_SKIP() << "the kernel's high-water mark cannot be lowered here";
-  const auto reading = rise([&] { read_safetensors(path_); });
+  const auto reading = memory_rise([&] { read_safetensors(path_); });
   std::cout << "64 MiB: " << *writing / 1024 << " KiB more to write, " << *reading / 1024
             << " KiB more to read\n";
   EXPECT_LT(*writing, kBytes / 2);
