@@ -11,6 +11,7 @@
 #include "riffle/base/file.h"
 #include "riffle/base/file_faults.h"
 #include "riffle/base/text.h"
+#include "riffle/model/objective.h"
 #include "riffle/stream/libraries.h"
 #include "riffle/stream/testing/picture_folder.h"
 

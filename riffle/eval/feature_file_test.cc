@@ -11,6 +11,7 @@
 #include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/embedding.h"
+#include "riffle/model/objective.h"
 #include "riffle/tensors/safetensors.h"
 
 namespace riffle {

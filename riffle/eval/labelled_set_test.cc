@@ -9,6 +9,7 @@
 #include "riffle/base/testing/memory_rise.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/probe.h"
+#include "riffle/model/objective.h"
 
 namespace riffle {
 namespace {

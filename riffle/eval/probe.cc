@@ -59,8 +59,8 @@ constexpr std::int64_t kCropBatch = 256;
 // Features of one random crop of every picture.
 class CroppedFeatures {
  public:
-  CroppedFeatures(Objective& objective, LabelledSet& set, std::uint64_t seed)
-      : objective_(objective),
+  CroppedFeatures(Encoder& encoder, LabelledSet& set, std::uint64_t seed)
+      : encoder_(encoder),
         set_(set),
         pool_(at::get_num_threads()),
         views_(probe_training_augmentation(set.input().crop), seed, pool_) {}
@@ -74,13 +74,13 @@ class CroppedFeatures {
       std::iota(places.begin(), places.end(), 0);
       const at::Tensor views =
           views_.one_view(pictures, places, static_cast<std::uint64_t>(step++));
-      parts.push_back(encode_frozen(objective_, views));
+      parts.push_back(encode_frozen(encoder_, views));
     });
     return torch::cat(parts);
   }
 
  private:
-  Objective& objective_;
+  Encoder& encoder_;
   LabelledSet& set_;
   mutable ThreadPool pool_;
   TwoViews views_;
@@ -88,25 +88,25 @@ class CroppedFeatures {
 
 }  // namespace
 
-ProbeResult probe(Objective& objective, LabelledSet& train, LabelledSet& val,
+ProbeResult probe(Encoder& encoder, LabelledSet& train, LabelledSet& val,
                   const LinearRecipe& recipe, const KnnOptions& knn) {
   const torch::NoGradGuard no_gradient;
-  const auto val_features = embed(objective, val);
-  const auto train_features = embed(objective, train);
+  const auto val_features = embed(encoder, val);
+  const auto train_features = embed(encoder, train);
   const auto classes = class_labels(train_features.labels, val_features.labels);
   if (!recipe.random_crops) {
     const auto plain = [&](std::int64_t) { return train_features.features; };
     return measure(plain, train_features, val_features, classes, recipe, knn);
   }
-  const CroppedFeatures crops(objective, train, recipe.seed);
+  const CroppedFeatures crops(encoder, train, recipe.seed);
   const auto cropped = [&](std::int64_t epoch) { return crops.epoch(epoch); };
   return measure(cropped, train_features, val_features, classes, recipe, knn);
 }
 
-ProbeResult probe(Objective& objective, const LabelledPictures& train, const LabelledPictures& val,
+ProbeResult probe(Encoder& encoder, const LabelledPictures& train, const LabelledPictures& val,
                   const LinearRecipe& recipe, const KnnOptions& knn) {
   LabelledSet train_set(train), val_set(val);
-  return probe(objective, train_set, val_set, recipe, knn);
+  return probe(encoder, train_set, val_set, recipe, knn);
 }
 
 ProbeResult probe(const LabelledFeatures& train, const LabelledFeatures& val,

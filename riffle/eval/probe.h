@@ -1,5 +1,5 @@
 // How good a representation is, in percent: a linear and a k-NN probe of a frozen encoder on
-// labelled pictures. Works on any Objective, the untrained one too.
+// labelled pictures. Works on any Encoder, an untrained one too.
 #pragma once
 
 #include <string>
@@ -30,9 +30,9 @@ struct ProbeResult {
 // training. On the CPU, safe to call from several threads with a model each.
 // Memory does not grow with the number of pictures, but for their features: those of the training
 // set twice where the recipe has random crops.
-ProbeResult probe(Objective& objective, LabelledSet& train, LabelledSet& val,
+ProbeResult probe(Encoder& encoder, LabelledSet& train, LabelledSet& val,
                   const LinearRecipe& recipe, const KnnOptions& knn = {});
-ProbeResult probe(Objective& objective, const LabelledPictures& train, const LabelledPictures& val,
+ProbeResult probe(Encoder& encoder, const LabelledPictures& train, const LabelledPictures& val,
                   const LinearRecipe& recipe, const KnnOptions& knn = {});
 
 // Returns the same from features computed before. Throws Error for a recipe with random crops,

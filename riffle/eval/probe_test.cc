@@ -9,6 +9,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/model/objective.h"
 
 namespace riffle {
 namespace {
