@@ -130,7 +130,7 @@ def test_stop_ends_the_iteration():
      "8 samples at once"),
     (lambda: riffle.ReplayLoader(STREAM, riffle.ReplayBuffer("fifo", 8, 32, batch=8), batch=16,
                                  stream_batch=8), "too small"),
-    (lambda: next(make(stream=STREAM + "&samples=20")), "ended after 16 samples"),
+    (lambda: next(make(stream=STREAM + "&samples=20")), "ended after 20 samples"),
     (lambda: make(updates=0), "train.updates"),
     (lambda: make(clock="fast"), "lockstep"),
     (lambda: next(make(features=lambda given: torch.ones(8, 3))), r"\[8, 4\], not \[8, 3\]"),
