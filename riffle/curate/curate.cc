@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <map>
 #include <optional>
 #include <regex>
@@ -12,6 +11,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "riffle/base/clock.h"
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
 #include "riffle/base/file_lock.h"
@@ -71,7 +71,7 @@ class CuratingPass {
   }
 
   CurateResult run() {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     saved_at_ = start;
     const std::int64_t before = samples_;
     if (config_.samples == 0 || before < config_.samples) {
@@ -83,6 +83,7 @@ class CuratingPass {
     CurateResult result;
     if (stopped_) {
       save();
+      result.kept = size();
     } else {
       finish(result);
     }
@@ -90,10 +91,8 @@ class CuratingPass {
     result.folder = config_.out;
     result.samples = samples_;
     result.samples_now = samples_ - before;
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    result.seconds = seconds.count();
+    result.seconds = seconds_since(start);
     result.skipped = stream_->skipped();
-    if (stopped_) result.kept = size();
     return result;
   }
 
@@ -196,10 +195,9 @@ class CuratingPass {
     }
     samples_ += std::ssize(read.samples);
     position_ = read.position;
-    const auto now = std::chrono::steady_clock::now();
-    if (std::chrono::duration<double>(now - saved_at_).count() < config_.save_every_s) return;
+    if (seconds_since(saved_at_) < config_.save_every_s) return;
     save();
-    saved_at_ = std::chrono::steady_clock::now();
+    saved_at_ = Clock::now();
   }
 
   void offer(Selector& selector, std::span<const Sample> samples, const at::Tensor& features) {
@@ -320,7 +318,7 @@ class CuratingPass {
   std::vector<std::string> leaving_;  // files to be removed after the next state
   std::int64_t samples_ = 0;
   std::string position_;
-  std::chrono::steady_clock::time_point saved_at_;
+  Clock::time_point saved_at_;
   std::atomic<bool> stopped_ = false;
   const StopSignals signals_;
 };
