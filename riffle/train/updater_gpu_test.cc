@@ -77,13 +77,14 @@ TEST_P(MethodOnGpu, Float32FollowsTheCpuOverFiftyUpdates) {
     UpdaterGpu gpu(config, objective_on(torch::kCUDA, config));
     const Pictures pictures = striped_pictures(config);
     for (std::int64_t step = 0; step < 50; ++step) {
-      const double lr = is_steep(GetParam()) ? 0.00005 : 0.0002;
+      const double lr = is_steep(GetParam()) ? 0.00001 : 0.0002;
       const auto cpu_features = cpu.update(pictures, step, lr, lr);
       const auto gpu_features = gpu.update(pictures, step, lr, lr).cpu();
       const auto a = cpu.outcome();
       const auto b = gpu.outcome();
       // Rounding errors grow with every update, the faster the larger the learning rate: at ten
-      // times this one, the CPU with one thread and with two part by 1e-3 within fifty updates.
+      // times this one, the CPU with one thread and with two part by 1e-3 within fifty updates. At
+      // 0.00005, weights moved by 1e-7 change SimCLR's loss by 5e-3 on the CPU alone.
       const double allowed = step == 0 ? 1e-5 : 1e-3;
       ASSERT_NEAR(a.loss, b.loss, near(a.loss, allowed)) << "update " << step;
       ASSERT_NEAR(a.std, b.std, allowed) << "update " << step;
