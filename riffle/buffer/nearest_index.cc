@@ -364,7 +364,7 @@ NearestIndex::SavedRows NearestIndex::read(const State& state, std::int64_t slot
                     rows.scalar_type(), " for ", slots, " slots"));
   }
   const bool weighted =
-      std::ranges::any_of(state, [](const auto& item) { return item.first == kWeights; });
+      tensor_or_null(state, kWeights) != nullptr;
   return {rows, integers_tensor(find_integers(state, "changed", slots)).ne(0),
           weighted ? find_weights(state, slots) : std::vector<double>()};
 }

@@ -33,13 +33,6 @@ std::string model_value(ModelConfig model, const std::string& key) {
   return fields.get("model." + key);
 }
 
-const torch::Tensor* find(const NamedTensors& tensors, std::string_view name) {
-  for (const auto& [candidate, tensor] : tensors) {
-    if (candidate == name) return &tensor;
-  }
-  return nullptr;
-}
-
 std::string channel_text(const float (&values)[3]) {
   return cat(values[0], ", ", values[1], ", ", values[2]);
 }
@@ -54,7 +47,7 @@ ModelConfig model_of_metadata(const std::map<std::string, std::string>& metadata
 
 // Without metadata: torchvision's own files.
 ModelConfig model_of_shapes(const NamedTensors& tensors) {
-  const torch::Tensor* stem = find(tensors, "conv1.weight");
+  const torch::Tensor* stem = tensor_or_null(tensors, "conv1.weight");
   if (stem == nullptr || stem->dim() != 4) throw Error("it has no 'conv1.weight' of a ResNet");
   ModelConfig model;
   model.width = stem->size(0);
@@ -66,12 +59,12 @@ ModelConfig model_of_shapes(const NamedTensors& tensors) {
   for (int stage = 1; stage <= 4; ++stage) {
     int count = 0;
     while (count <= kMostBlocks &&
-           find(tensors, cat("layer", stage, '.', count, ".conv1.weight")) != nullptr) {
+           tensor_or_null(tensors, cat("layer", stage, '.', count, ".conv1.weight")) != nullptr) {
       ++count;
     }
     blocks.push_back(count);
   }
-  const bool bottleneck = find(tensors, "layer1.0.conv3.weight") != nullptr;
+  const bool bottleneck = tensor_or_null(tensors, "layer1.0.conv3.weight") != nullptr;
   if (blocks == std::vector{1, 1, 1, 1} && !bottleneck) {
     model.arch = Arch::resnet10;
   } else if (blocks == std::vector{2, 2, 2, 2} && !bottleneck) {
@@ -102,7 +95,7 @@ void require_claimed_width(const EncoderWeights& weights) {
 }  // namespace
 
 const torch::Tensor& EncoderWeights::at(const std::string& name) const {
-  const torch::Tensor* tensor = find(tensors, name);
+  const torch::Tensor* tensor = tensor_or_null(tensors, name);
   if (tensor == nullptr) throw Error(cat("weights: '", name, "' of the encoder is missing"));
   return *tensor;
 }
@@ -193,7 +186,7 @@ void load_encoder(Objective& objective, const ModelConfig& model, const EncoderW
     if (!name.starts_with(kEncoder)) {
       state.emplace_back(name, tensor);
     } else if (name.ends_with(kCounter) &&
-               find(weights.tensors, name.substr(kEncoder.size())) == nullptr) {
+               tensor_or_null(weights.tensors, name.substr(kEncoder.size())) == nullptr) {
       // Old files lack the counters, and no result depends on them.
       state.emplace_back(name, torch::zeros_like(tensor));
     }

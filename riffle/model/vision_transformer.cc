@@ -18,22 +18,16 @@ constexpr double kNormEpsilon = 1e-6;
 constexpr std::int64_t kMostBlocks = 64;
 constexpr const char* kPatches = "patch_embed.proj.weight";
 
-const torch::Tensor* find_weight(const NamedTensors& weights, const std::string& name) {
-  const auto found =
-      std::ranges::find(weights, name, [](const auto& entry) { return entry.first; });
-  return found == weights.end() ? nullptr : &found->second;
-}
-
 }  // namespace
 
 bool VisionTransformer::is_one(const NamedTensors& weights) {
-  return find_weight(weights, kPatches) != nullptr;
+  return tensor_or_null(weights, kPatches) != nullptr;
 }
 
 // Registers the tensor, so that it moves with the module.
 const torch::Tensor& VisionTransformer::take(const NamedTensors& weights, const std::string& name,
                                              at::IntArrayRef shape) {
-  const torch::Tensor* found = find_weight(weights, name);
+  const torch::Tensor* found = tensor_or_null(weights, name);
   if (found == nullptr) throw Error(cat("a Vision Transformer without '", name, "'"));
   if (found->sizes() != shape) {
     throw Error(cat("'", name, "' is ", found->sizes(), " and should be ", shape));
@@ -52,7 +46,7 @@ VisionTransformer::Linear VisionTransformer::take_linear(const NamedTensors& wei
 
 VisionTransformer::Block VisionTransformer::take_block(const NamedTensors& weights,
                                                        const std::string& name) {
-  const torch::Tensor* first = find_weight(weights, name + "mlp.fc1.weight");
+  const torch::Tensor* first = tensor_or_null(weights, name + "mlp.fc1.weight");
   if (first == nullptr || first->dim() != 2) throw Error(cat("no '", name, "mlp.fc1.weight'"));
   const std::int64_t hidden = first->size(0);
   Block block;
@@ -62,7 +56,7 @@ VisionTransformer::Block VisionTransformer::take_block(const NamedTensors& weigh
   block.norm2 = take_linear(weights, name + "norm2", {width_});
   block.hidden = take_linear(weights, name + "mlp.fc1", {hidden, width_});
   block.out = take_linear(weights, name + "mlp.fc2", {width_, hidden});
-  if (find_weight(weights, name + "ls1.gamma") != nullptr) {
+  if (tensor_or_null(weights, name + "ls1.gamma") != nullptr) {
     block.scale1 = take(weights, name + "ls1.gamma", {width_});
     block.scale2 = take(weights, name + "ls2.gamma", {width_});
   }
@@ -70,7 +64,7 @@ VisionTransformer::Block VisionTransformer::take_block(const NamedTensors& weigh
 }
 
 VisionTransformer::VisionTransformer(const NamedTensors& weights) {
-  const torch::Tensor* patches = find_weight(weights, kPatches);
+  const torch::Tensor* patches = tensor_or_null(weights, kPatches);
   if (patches == nullptr || patches->dim() != 4 || patches->size(1) != 3 ||
       patches->size(2) != patches->size(3)) {
     throw Error(cat("no '", kPatches, "' of a Vision Transformer for RGB pictures"));
@@ -82,7 +76,7 @@ VisionTransformer::VisionTransformer(const NamedTensors& weights) {
   }
   embedding_ = take_linear(weights, "patch_embed.proj", {width_, 3, patch_, patch_});
   class_token_ = take(weights, "cls_token", {1, 1, width_});
-  const torch::Tensor* position = find_weight(weights, "pos_embed");
+  const torch::Tensor* position = tensor_or_null(weights, "pos_embed");
   if (position == nullptr || position->dim() != 3) throw Error("no 'pos_embed'");
   const std::int64_t cells = position->size(1) - 1;
   const auto side = std::llround(std::sqrt(static_cast<double>(cells)));
@@ -90,14 +84,14 @@ VisionTransformer::VisionTransformer(const NamedTensors& weights) {
     throw Error(cat("'pos_embed' is ", position->sizes(), ", not a square of patches and a class"));
   }
   positions_ = take(weights, "pos_embed", {1, cells + 1, width_});
-  if (const torch::Tensor* registers = find_weight(weights, "register_tokens")) {
+  if (const torch::Tensor* registers = tensor_or_null(weights, "register_tokens")) {
     if (registers->dim() != 3)
       throw Error("'register_tokens' has another shape than [1, n, width]");
     registers_ = take(weights, "register_tokens", {1, registers->size(1), width_});
   }
   for (std::int64_t i = 0; i < kMostBlocks; ++i) {
     const std::string name = cat("blocks.", i, ".");
-    if (find_weight(weights, name + "norm1.weight") == nullptr) break;
+    if (tensor_or_null(weights, name + "norm1.weight") == nullptr) break;
     blocks_.push_back(take_block(weights, name));
   }
   if (blocks_.empty()) throw Error("no 'blocks.0.norm1.weight'");

@@ -19,11 +19,17 @@ void require_vector(const at::Tensor& tensor, std::string_view name, at::ScalarT
 
 }  // namespace
 
-const at::Tensor& find_tensor(const NamedTensors& state, std::string_view name) {
-  for (const auto& [key, tensor] : state) {
-    if (key == name && tensor.defined()) return tensor;
+const at::Tensor* tensor_or_null(const NamedTensors& tensors, std::string_view name) {
+  for (const auto& [key, tensor] : tensors) {
+    if (key == name && tensor.defined()) return &tensor;
   }
-  throw Error(cat("saved state: tensor '", name, "' is missing"));
+  return nullptr;
+}
+
+const at::Tensor& find_tensor(const NamedTensors& state, std::string_view name) {
+  const at::Tensor* found = tensor_or_null(state, name);
+  if (found == nullptr) throw Error(cat("saved state: tensor '", name, "' is missing"));
+  return *found;
 }
 
 at::Tensor integers_tensor(std::span<const std::int64_t> values) {

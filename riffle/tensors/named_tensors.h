@@ -17,6 +17,8 @@ namespace riffle {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
+// Returns the tensor of that name, or null if there is none.
+const at::Tensor* tensor_or_null(const NamedTensors& tensors, std::string_view name);
 // Returns the tensor of that name.
 const at::Tensor& find_tensor(const NamedTensors& state, std::string_view name);
 
