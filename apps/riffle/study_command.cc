@@ -213,7 +213,7 @@ void add_study_command(CLI::App& app) {
           "STUDY", options->study,
           "efficiency, bandwidth, correlated, lifelong, unseen, buffer-contents, "
           "schedules, unique-images, hundred-million, growing, policies, hostile, methods, ocssl, "
-          "demo, or a file.yaml")
+          "temporal, demo, or a file.yaml")
       ->required();
   command
       ->add_option("--scale", options->scale,

@@ -32,6 +32,9 @@ class TwoViews:
     """
 
     def __init__(self, size: int = 224, *, seed: int = 0, **options: Any) -> None:
+        if options.get("temporal"):
+            raise Error("temporal: both views of a tensor's picture are of that picture; "
+                        "riffle.Learner takes augment.temporal")
         self._views = _riffle.TwoViews(settings({"size": size, **options}, "augment"), seed)
 
     def __call__(self, pictures: Tensor, step: int) -> Tensor:

@@ -48,6 +48,7 @@ def test_layout_in_memory_does_not_matter():
     (lambda: riffle.two_views(pictures(2).float()), "not float32"),
     (lambda: riffle.two_views(pictures(2)[0]), r"\[n, 3, height, width\]"),
     (lambda: riffle.TwoViews(32, blurr=0), "blur"),
+    (lambda: riffle.TwoViews(32, temporal=4), "riffle.Learner takes augment.temporal"),
     (lambda: riffle.TwoViews(32, crop_min=2), "crop"),
 ])
 def test_errors_are_one_line_that_says_what_to_do(use, message):

@@ -38,6 +38,9 @@ void AugmentConfig::describe(Fields& fields) {
   fields.add("augment.blur", blur, "probability of Gaussian blur");
   fields.add("augment.blur_sigma_min", blur_sigma_min, "least blur, standard deviation in pixels");
   fields.add("augment.blur_sigma_max", blur_sigma_max, "most blur, standard deviation in pixels");
+  fields.add("augment.temporal", temporal,
+             "the two views are of two frames of a clip, at most this many frames apart, from one "
+             "stream batch; 0: of one frame. The buffer keeps two pictures of each sample then");
 }
 
 void AugmentConfig::validate() const {
@@ -63,6 +66,9 @@ void AugmentConfig::validate() const {
   check_range("augment.blur_sigma_min", blur_sigma_min, kMinSigma, kMaxSigma);
   check_range("augment.blur_sigma_max", blur_sigma_max, kMinSigma, kMaxSigma);
   check_order("augment.blur_sigma_min", blur_sigma_min, "augment.blur_sigma_max", blur_sigma_max);
+  if (temporal < 0) {
+    throw Error(cat("augment.temporal must be 0 (views of one frame) or more, but is ", temporal));
+  }
 }
 
 AugmentConfig probe_training_augmentation(std::int64_t size) {

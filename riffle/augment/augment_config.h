@@ -21,6 +21,8 @@ struct AugmentConfig {
   double blur = 0.5;       // probability
   double blur_sigma_min = 0.1;
   double blur_sigma_max = 2.0;
+  // The two views are of two frames of a clip at most this many frames apart; 0: of one frame.
+  std::int64_t temporal = 0;
 
   void describe(Fields& fields);
   // Throws Error naming the key whose value makes no sense.

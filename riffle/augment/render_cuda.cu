@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(kThreads) render_kernel(Job job, Plan sizes) {
 
   // Crop, resize, and the jitters up to contrast.
   const std::uint8_t* picture =
-      job.pictures + static_cast<std::int64_t>(view % job.batch) * job.height * job.width * 3;
+      job.pictures + static_cast<std::int64_t>(view % job.count) * job.height * job.width * 3;
   double gray_sum = 0;
   for (int i = threadIdx.x; i < pixels; i += kThreads) {
     const int y = i / size, x = i % size;

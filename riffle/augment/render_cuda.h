@@ -12,11 +12,11 @@
 namespace riffle::render_cuda {
 
 struct Job {
-  const std::uint8_t* pictures;  // [batch, height, width, 3]
-  int batch;
+  const std::uint8_t* pictures;  // [count, height, width, 3]
+  int count;
   int height;
   int width;
-  const ViewPlan* plans;  // [views]; view v is made from picture v % batch
+  const ViewPlan* plans;  // [views]; view v is made from picture v % count
   int views;
   int size;
   ViewLayout layout;

@@ -97,13 +97,15 @@ void TwoViewsGpu::upload(std::uint64_t step) {
 
 at::Tensor TwoViewsGpu::render(const at::Tensor& pictures, std::int64_t views) {
   State& s = *state_;
+  const std::int64_t count = pictures.size(0);
   if (!pictures.is_cuda() || !pictures.is_contiguous() || pictures.scalar_type() != at::kByte ||
-      pictures.sizes() != at::IntArrayRef({s.batch, s.picture_size, s.picture_size, 3})) {
-    throw std::invalid_argument("pictures must be a whole batch of bytes on the GPU");
+      (count != s.batch && count != kViews * s.batch) ||
+      pictures.sizes() != at::IntArrayRef({count, s.picture_size, s.picture_size, 3})) {
+    throw std::invalid_argument("pictures must be a whole batch of bytes on the GPU, or two");
   }
   const render_cuda::Job job{
       .pictures = pictures.const_data_ptr<std::uint8_t>(),
-      .batch = static_cast<int>(s.batch),
+      .count = static_cast<int>(count),
       .height = s.picture_size,
       .width = s.picture_size,
       .plans = reinterpret_cast<const ViewPlan*>(s.plans.const_data_ptr<std::uint8_t>()),

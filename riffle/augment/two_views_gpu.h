@@ -36,8 +36,8 @@ class TwoViewsGpu {
   void upload(std::uint64_t step);
   // Returns [2 * batch, ...]: first views, then second ones, by the plan last uploaded; with
   // `views` 1 the first ones alone. `pictures` is [batch, picture_size, picture_size, 3] uint8 on
-  // the device. The result is the same memory every time. Queues one kernel and can be recorded in
-  // a CUDA graph.
+  // the device, or twice as many: those of the first views, then those of the second ones. The
+  // result is the same memory every time. Queues one kernel and can be recorded in a CUDA graph.
   at::Tensor render(const at::Tensor& pictures, std::int64_t views = kViews);
 
  private:

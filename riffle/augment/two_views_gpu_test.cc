@@ -84,6 +84,20 @@ TEST_F(TwoViewsOnGpu, AreThoseOfTheCpu) {
   }
 }
 
+TEST_F(TwoViewsOnGpu, SecondViewsOfOtherPicturesAreThoseOfTheCpu) {
+  ThreadPool pool(4);
+  const at::Tensor pictures = random_pictures(2 * kBatch, 40);
+  TwoViewsGpu views(config_of_size(32), 7, pool, kBatch, 40, ViewLayout::plain, torch::kFloat32);
+  views.upload(2);
+  const at::Tensor got = views.render(pictures.cuda()).cpu();
+  std::vector<std::int64_t> slots(kBatch), second(kBatch);
+  std::iota(slots.begin(), slots.end(), 0);
+  std::iota(second.begin(), second.end(), kBatch);
+  const at::Tensor expected = TwoViews(config_of_size(32), 7, pool)(pictures, slots, 2, second);
+  EXPECT_LT((got - expected).abs().mean().item<double>(), 2e-6);
+  EXPECT_THROW(views.render(pictures.narrow(0, 0, kBatch + 1).cuda()), std::invalid_argument);
+}
+
 TEST_F(TwoViewsOnGpu, LayoutsHoldTheSameNumbers) {
   ThreadPool pool(4);
   for (const std::int64_t size : {32, 224}) {

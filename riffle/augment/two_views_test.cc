@@ -142,6 +142,20 @@ TEST(TwoViews, TakePicturesThatAreNotSquare) {
   EXPECT_TRUE(torch::allclose(view, white, 1e-5, 1e-5));
 }
 
+TEST(TwoViews, SecondViewsCanBeOfOtherPictures) {
+  ThreadPool pool(2);
+  const TwoViews views(config_of_size(16), 7, pool);
+  const auto pictures = random_pictures(6, 20);
+  const std::vector<std::int64_t> slots = {4, 0, 2}, partners = {5, 0, 3};
+  const auto [a, b] = halves(views(pictures, slots, 3, partners));
+  EXPECT_TRUE(a.equal(halves(views(pictures, slots, 3)).first));
+  EXPECT_TRUE(b.equal(halves(views(pictures, partners, 3)).second));
+  EXPECT_FALSE(b[0].equal(halves(views(pictures, slots, 3)).second[0]));
+  const std::vector<std::int64_t> too_few = {5, 0}, beyond = {5, 0, 6};
+  EXPECT_THROW(views(pictures, slots, 3, too_few), std::invalid_argument);
+  EXPECT_THROW(views(pictures, slots, 3, beyond), std::out_of_range);
+}
+
 TEST(TwoViews, RefuseABadConfiguration) {
   ThreadPool pool(1);
   EXPECT_THROW(TwoViews(config_of_size(0), 1, pool), Error);

@@ -39,6 +39,11 @@ struct BufferConfig {
   StayRule stays = StayRule::drawn;
   double weight_limit = 8;  // that weights grow to; 0: none. Why: docs/results/hostile.md
 
+  // Whether each sample has two pictures, its own and its partner's. Not a key: augment.temporal
+  // says so (LearnerConfig::buffer_config).
+  bool pairs = false;
+
+  std::int64_t pictures_a_sample() const { return pairs ? 2 : 1; }
   bool is_none() const { return policy == "none"; }  // each stream batch is used once
 
   void describe(Fields& fields);

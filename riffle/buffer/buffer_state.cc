@@ -22,10 +22,16 @@ constexpr std::pair<const char*, std::int64_t BufferShape::*> kShape[] = {
     {"picture size", &BufferShape::picture_size},
 };
 
+// Left out of a state where it is 1.
+constexpr const char* kPicturesASample = "pictures_a_sample";
+
 BufferShape read_shape(const NamedTensors& tensors) {
   const auto values = find_integers(tensors, "shape", std::ssize(kShape));
   BufferShape shape;
   for (std::size_t i = 0; i < values.size(); ++i) shape.*kShape[i].second = values[i];
+  if (tensor_or_null(tensors, kPicturesASample) != nullptr) {
+    shape.pictures_a_sample = find_integers(tensors, kPicturesASample, 1)[0];
+  }
   return shape;
 }
 
@@ -126,6 +132,7 @@ NamedTensors BufferState::tensors() const {
   std::vector<std::int64_t> shape_values;
   for (const auto& [name, member] : kShape) shape_values.push_back(shape.*member);
   add("shape", shape_values);
+  if (shape.pictures_a_sample != 1) add(kPicturesASample, {shape.pictures_a_sample});
   add("counts", {static_cast<std::int64_t>(arrivals), used});
   add("live", live);
   add("free", free);
@@ -157,8 +164,7 @@ BufferState BufferState::read(const NamedTensors& tensors) {
   state.used = counts[1];
   state.live = find_integers(tensors, "live");
   state.free = find_integers(tensors, "free");
-  const auto is_newest = [](const auto& item) { return item.first == "newest"; };
-  if (std::ranges::any_of(tensors, is_newest)) state.newest = find_integers(tensors, "newest");
+  if (tensor_or_null(tensors, "newest") != nullptr) state.newest = find_integers(tensors, "newest");
   state.samples = read_samples(tensors, std::ssize(state.live));
   state.policy = find_part(tensors, kPolicy);
   require_slots(state);
@@ -178,6 +184,11 @@ void require_same_shape(const BufferShape& saved, const BufferShape& wanted) {
       throw Error(cat("the saved buffer has another ", name, ": ", saved.*member, ", not ",
                       wanted.*member));
     }
+  }
+  if (saved.pictures_a_sample != wanted.pictures_a_sample) {
+    throw Error(cat("the saved buffer has ", saved.pictures_a_sample,
+                    " pictures of each sample, not ", wanted.pictures_a_sample,
+                    ": augment.temporal must be on or off as it was"));
   }
 }
 

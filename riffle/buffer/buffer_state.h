@@ -30,6 +30,7 @@ struct BufferShape {
   std::int64_t capacity = 0;  // samples
   std::int64_t batch = 0;
   std::int64_t picture_size = 0;  // px
+  std::int64_t pictures_a_sample = 1;
 
   std::int64_t slots() const { return capacity + batch; }
 };

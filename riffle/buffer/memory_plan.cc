@@ -46,7 +46,8 @@ MemoryPlan plan_samples(const BufferConfig& config, std::int64_t capacity, std::
   const auto slots = static_cast<std::uint64_t>(capacity + batch);
   MemoryPlan plan;
   plan.capacity = capacity;
-  plan.pictures = slots * picture_bytes(config, picture_size);
+  plan.pictures = slots * static_cast<std::uint64_t>(config.pictures_a_sample()) *
+                  picture_bytes(config, picture_size);
   plan.records = slots * (sizeof(SlotInfo) + kBookkeeping);
   plan.pictures_on_device = config.memory == BufferMemory::gpu;
   if (const auto memory = policy_kind(config.policy).memory) {

@@ -47,6 +47,15 @@ TEST(MemoryPlan, PartsCoverCapacityAndOneBatch) {
   EXPECT_EQ(plan.on_host(), plan.pictures + plan.features + plan.index + plan.records);
 }
 
+TEST(MemoryPlan, PairsTakeTwicePicturesAndNothingElse) {
+  auto config = config_of("minred", "1000");
+  const auto plan = plan_memory(config, 24, 32, 64, at::kCPU);
+  config.pairs = true;
+  const auto pairs = plan_memory(config, 24, 32, 64, at::kCPU);
+  EXPECT_EQ(pairs.pictures, 2 * plan.pictures);
+  EXPECT_EQ(pairs.total() - pairs.pictures, plan.total() - plan.pictures);
+}
+
 TEST(MemoryPlan, OnlyMinRedPaysForFeatures) {
   const auto plan = plan_memory(config_of("fifo", "1000"), 24, 32, 64, at::kCPU);
   EXPECT_EQ(plan.features + plan.index, 0u);

@@ -70,8 +70,19 @@ struct ReplayBuffer::State {
   std::int64_t slots() const { return capacity + batch; }
 
   BufferShape shape() const {
-    return {number_of_policy(config.policy), static_cast<std::int64_t>(config.storage), capacity,
-            batch, picture_size};
+    return {number_of_policy(config.policy),
+            static_cast<std::int64_t>(config.storage),
+            capacity,
+            batch,
+            picture_size,
+            config.pictures_a_sample()};
+  }
+
+  // The partners of all slots stand in the store after their own pictures.
+  std::vector<std::int64_t> partner_rows(std::span<const Slot> of) const {
+    std::vector<std::int64_t> rows(of.begin(), of.end());
+    for (auto& row : rows) row += slots();
+    return rows;
   }
 
   void occupy(Slot slot, SlotInfo&& sample) {
@@ -170,7 +181,7 @@ ReplayBuffer::ReplayBuffer(const BufferConfig& config, std::int64_t batch, int p
   s.picture_size = picture_size;
   s.feature_dim = feature_dim;
   s.capacity = plan.capacity;
-  s.store = make_store(s.config, s.slots(), picture_size, device);
+  s.store = make_store(s.config, s.config.pictures_a_sample() * s.slots(), picture_size, device);
   s.policy = kind.make({s.config, s.slots(), feature_dim, seed, device});
   s.info.resize(static_cast<std::size_t>(s.slots()));
   s.place.assign(static_cast<std::size_t>(s.slots()), kFree);
@@ -203,12 +214,16 @@ void ReplayBuffer::insert(std::span<const Sample> batch, const at::Tensor& featu
 }
 
 void ReplayBuffer::insert(std::span<const Sample> batch, const at::Tensor& pictures,
-                          const FeaturesOf& features_of) {
+                          const FeaturesOf& features_of, std::span<const std::int64_t> partners) {
   auto& s = *state_;
   const auto count = static_cast<std::int64_t>(batch.size());
   if (count > s.batch) misused(cat("a batch of ", count, " samples; at most ", s.batch, " fit"));
   if (pictures.sizes() != at::IntArrayRef({count, s.picture_size, s.picture_size, 3})) {
     misused(cat("pictures are ", pictures.sizes(), " for ", count, " samples"));
+  }
+  if (!partners.empty() && (!s.config.pairs || partners.size() != batch.size())) {
+    misused(cat(partners.size(), " partners for ", count, " samples",
+                s.config.pairs ? "" : " of a buffer without pairs"));
   }
   if (batch.empty()) return;
 
@@ -216,6 +231,12 @@ void ReplayBuffer::insert(std::span<const Sample> batch, const at::Tensor& pictu
   // Store and policy may refuse the batch; only after them does anything count as changed.
   const std::vector<Slot> slots(s.free.rbegin(), s.free.rbegin() + count);
   s.store->put(slots, pictures);
+  if (s.config.pairs) {
+    s.store->put(s.partner_rows(slots),
+                 partners.empty()
+                     ? pictures
+                     : pictures.index_select(0, integers_tensor(partners).to(pictures.device())));
+  }
   const at::Tensor features = features_of(s.store->get(slots));
   if (features.defined() && (features.dim() != 2 || features.size(0) != count)) {
     misused(cat("features are not one row for each of ", count, " samples"));
@@ -284,8 +305,17 @@ void ReplayBuffer::track(const Draw& draw, const at::Tensor& features) {
 }
 
 Pictures ReplayBuffer::pictures(std::span<const Slot> slots) const {
-  state_->require_used(slots);
-  return state_->store->get(slots);
+  const auto& s = *state_;
+  s.require_used(slots);
+  if (!s.config.pairs) return s.store->get(slots);
+  std::vector<std::int64_t> rows(slots.begin(), slots.end());
+  const auto partners = s.partner_rows(slots);
+  rows.insert(rows.end(), partners.begin(), partners.end());
+  Pictures pictures = s.store->get(rows);
+  const auto second = pictures.indices.begin() + std::ssize(slots);
+  pictures.second.assign(second, pictures.indices.end());
+  pictures.indices.erase(second, pictures.indices.end());
+  return pictures;
 }
 
 std::int64_t ReplayBuffer::size() const { return static_cast<std::int64_t>(state_->live.size()); }
@@ -373,16 +403,25 @@ void ReplayBuffer::restore(const NamedTensors& tensors) {
   s.newest = std::move(state.newest);
 }
 
-std::int64_t ReplayBuffer::stored_bytes() const { return state_->store->stored_bytes(); }
+std::int64_t ReplayBuffer::stored_bytes() const {
+  return state_->config.pictures_a_sample() * state_->store->stored_bytes();
+}
 
 at::Tensor ReplayBuffer::stored(std::span<const Slot> slots) const {
-  state_->require_used(slots);
-  return state_->store->read(slots);
+  const auto& s = *state_;
+  s.require_used(slots);
+  if (!s.config.pairs) return s.store->read(slots);
+  return at::cat({s.store->read(slots), s.store->read(s.partner_rows(slots))}, 1);
 }
 
 void ReplayBuffer::put_stored(std::span<const Slot> slots, const at::Tensor& stored) {
-  state_->require_used(slots);
-  state_->store->write(slots, stored);
+  const auto& s = *state_;
+  s.require_used(slots);
+  if (!s.config.pairs) return s.store->write(slots, stored);
+  require_stored(stored, slots.size(), stored_bytes());
+  const std::int64_t bytes = s.store->stored_bytes();
+  s.store->write(slots, stored.narrow(1, 0, bytes));
+  s.store->write(s.partner_rows(slots), stored.narrow(1, bytes, bytes));
 }
 
 std::vector<Slot> ReplayBuffer::take_changed() {

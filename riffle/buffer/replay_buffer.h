@@ -72,10 +72,11 @@ class ReplayBuffer {
   void insert(std::span<const Sample> batch, const at::Tensor& features = {});
   // The same with the samples' pictures as one tensor ([batch, picture_size, picture_size, 3]
   // uint8; best in the memory that picture_device() names), and with features computed from the
-  // pictures where they are kept.
+  // pictures where they are kept. `partners`, for a buffer of pairs: by sample, whose picture of
+  // this batch is kept beside its own; empty: its own.
   using FeaturesOf = std::function<at::Tensor(const Pictures&)>;
   void insert(std::span<const Sample> batch, const at::Tensor& pictures,
-              const FeaturesOf& features_of);
+              const FeaturesOf& features_of, std::span<const std::int64_t> partners = {});
 
   // Returns n distinct samples: uniformly at random or by their weights, as buffer.draw says; with
   // policy none the n newest, in order. Requires n <= size(). O(n), and by weights O(n log slots)
@@ -90,8 +91,8 @@ class ReplayBuffer {
   // since are skipped.
   void track(const Draw& draw, const at::Tensor& features);
 
-  // Returns pictures. With raw storage this copies nothing: the tensor is the store's own and
-  // changes with the next insert.
+  // Returns pictures, and in a buffer of pairs their partners. With raw storage this copies
+  // nothing: the tensor is the store's own and changes with the next insert.
   Pictures pictures(std::span<const Slot> slots) const;
 
   std::int64_t size() const;
@@ -123,7 +124,7 @@ class ReplayBuffer {
   // after that.
   NamedTensors save() const;
   void restore(const NamedTensors& state);
-  // Of one picture.
+  // Of what is kept in one slot: a picture, or a pair.
   std::int64_t stored_bytes() const;
   at::Tensor stored(std::span<const Slot> slots) const;
   void put_stored(std::span<const Slot> slots, const at::Tensor& stored);

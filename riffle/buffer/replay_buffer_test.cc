@@ -308,6 +308,67 @@ TEST(ReplayBuffer, TheNewestBatchIsHeldUntilTheNextAndDrawnApart) {
   }
 }
 
+// Every live slot has the picture of the sample that came before it in its batch of five.
+void expect_partners_belong(const ReplayBuffer& buffer) {
+  const auto pictures = buffer.pictures(buffer.live());
+  ASSERT_EQ(pictures.second.size(), buffer.live().size());
+  for (std::size_t i = 0; i < buffer.live().size(); ++i) {
+    const auto value = pictures.tensor[pictures.second[i]].flatten()[0].item<int>();
+    const auto index = static_cast<int>(buffer.info(buffer.live()[i]).index);
+    EXPECT_NEAR(value, (index % 5 == 0 ? index + 4 : index - 1) % 256, 2);
+  }
+}
+
+TEST(ReplayBuffer, PairsStayTogetherAndAreSavedTogether) {
+  for (const Storage storage : {Storage::raw, Storage::jpeg}) {
+    auto config = config_of("reservoir", 12);
+    config.storage = storage;
+    config.pairs = true;
+    ReplayBuffer buffer(config, 5, kSize, kDim, 1);
+    const std::vector<std::int64_t> partners = {4, 0, 1, 2, 3};
+    for (std::uint64_t time = 0; time < 8; ++time) {
+      const auto batch = samples_of(5 * time, 5);
+      std::vector<at::Tensor> pictures;
+      for (const Sample& sample : batch) {
+        pictures.push_back(
+            torch::full({kSize, kSize, 3}, static_cast<std::int64_t>(sample.index), torch::kByte));
+      }
+      const auto own = [&](const Pictures& given) {
+        EXPECT_EQ(given.indices.size(), 5u) << "features are of the samples' own pictures";
+        return at::Tensor();
+      };
+      buffer.insert(batch, torch::stack(pictures), own, partners);
+      expect_pictures_belong(buffer);
+      expect_partners_belong(buffer);
+    }
+    ReplayBuffer restored(config, 5, kSize, kDim, 1);
+    restored.restore(buffer.save());
+    const auto stored = buffer.stored(buffer.live());
+    EXPECT_EQ(stored.size(1), buffer.stored_bytes());
+    restored.put_stored(buffer.live(), stored);
+    expect_pictures_belong(restored);
+    expect_partners_belong(restored);
+
+    EXPECT_THROW(restored.put_stored(buffer.live(), stored.narrow(1, 0, stored.size(1) / 2)),
+                 Error);
+    auto single = config;
+    single.pairs = false;
+    EXPECT_THAT([&] { ReplayBuffer(single, 5, kSize, kDim, 1).restore(buffer.save()); },
+                ThrowsMessage<Error>(HasSubstr("2 pictures of each sample, not 1")));
+  }
+}
+
+TEST(ReplayBuffer, ASampleInsertedWithoutAPartnerIsItsOwn) {
+  auto config = config_of("fifo", 6);
+  config.pairs = true;
+  ReplayBuffer buffer(config, 4, kSize, kDim, 1);
+  buffer.insert(samples_of(3, 4));
+  const auto pictures = buffer.pictures(buffer.live());
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_TRUE(pictures.tensor[pictures.second[i]].equal(pictures.tensor[pictures.indices[i]]));
+  }
+}
+
 TEST(ReplayBuffer, HeavySamplesAreDrawnMoreOftenWhenAskedTo) {
   for (const DrawRule rule : {DrawRule::uniform, DrawRule::weight}) {
     auto config = config_of("merge", 8);

@@ -21,6 +21,8 @@ namespace riffle {
 struct Pictures {
   at::Tensor tensor;  // [rows, side, side, 3] uint8, contiguous
   std::vector<std::int64_t> indices;
+  // The same for the pictures that second views are made of; empty: the same pictures.
+  std::vector<std::int64_t> second = {};
 };
 
 // Returns the same bytes as rows of wider numbers, which are copied in fewer steps.

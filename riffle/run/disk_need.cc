@@ -12,7 +12,7 @@ namespace riffle {
 std::uint64_t checkpoint_bytes(const Config& config, Learner& learner) {
   std::uint64_t network = 0;
   for (const auto& parameter : learner.objective().parameters()) network += parameter.nbytes();
-  BufferConfig buffer = config.learner.buffer;
+  BufferConfig buffer = config.learner.buffer_config();
   if (!buffer.is_none()) buffer.capacity = std::to_string(learner.buffer().capacity());
   buffer.memory = BufferMemory::host;
   const MemoryPlan plan =

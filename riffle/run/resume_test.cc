@@ -11,6 +11,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/file_faults.h"
+#include "riffle/run/saved_buffer.h"
 #include "riffle/run/testing/runs.h"
 
 namespace riffle {
@@ -26,6 +27,7 @@ struct Case {
   Storage storage = Storage::raw;
   DrawRule draw = DrawRule::uniform;
   std::string objective = "simsiam";
+  std::int64_t temporal = 0;
 };
 
 Case with_method(const std::string& objective) {
@@ -43,6 +45,7 @@ TEST_P(ResumeEverywhere, EndsAsIfNothingHadHappened) {
   config.learner.buffer.features = GetParam().features;
   config.learner.buffer.storage = GetParam().storage;
   config.learner.buffer.draw = GetParam().draw;
+  config.learner.augment.temporal = GetParam().temporal;
   config.learner.buffer.half_life = 50;  // read by merge alone
   if (GetParam().policy == "none") config.learner.train.updates = 1;
   const fs::path whole = folder_ / "whole";
@@ -63,9 +66,33 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"minred_jpeg", "minred", FeatureTime::draw, Storage::jpeg},
         Case{"merge", "merge", FeatureTime::arrival},
         Case{"merge_weighted", "merge", FeatureTime::draw, Storage::raw, DrawRule::weight},
+        Case{.name = "temporal", .policy = "merge", .temporal = 3},
+        Case{.name = "temporal_jpeg",
+             .policy = "reservoir",
+             .storage = Storage::jpeg,
+             .temporal = 3},
         Case{"reservoir_jpeg", "reservoir", FeatureTime::draw, Storage::jpeg},
         with_method("simclr"), with_method("byol"), with_method("vicreg"), with_method("visreg")),
     [](const auto& test) { return test.param.name; });
+
+TEST_F(ResumeTest, PagesSeeTheSamplesThemselvesAndNotTheirPartners) {
+  Config config = tiny("fifo");
+  train(config, folder_ / "alone");
+  config.learner.augment.temporal = 3;
+  train(config, folder_ / "pairs");
+  SavedBuffer alone(RunFolder::open(folder_ / "alone"));
+  SavedBuffer pairs(RunFolder::open(folder_ / "pairs"));
+  ASSERT_EQ(alone.samples().size(), pairs.samples().size());
+  for (std::size_t i = 0; i < alone.samples().size(); ++i) {
+    EXPECT_EQ(alone.pictures(std::vector{i})[0].rgb, pairs.pictures(std::vector{i})[0].rgb);
+  }
+  const auto newest = newest_arrivals(RunFolder::open(folder_ / "pairs"), 5);
+  const auto expected = newest_arrivals(RunFolder::open(folder_ / "alone"), 5);
+  ASSERT_EQ(newest.size(), expected.size());
+  for (std::size_t i = 0; i < newest.size(); ++i) {
+    EXPECT_EQ(newest[i].picture.rgb, expected[i].picture.rgb);
+  }
+}
 
 TEST_F(ResumeTest, OnOtherCoresARunKeepsItsThreadsAndItsBits) {
   Config config = tiny("minred");

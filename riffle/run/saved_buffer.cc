@@ -39,11 +39,16 @@ std::unique_ptr<Store> host_store(const Config& config) {
                     at::kCPU);
 }
 
-// Requires at most kPicturesAtOnce.
+// Of what is kept of one sample: its picture first, then any partner's.
+std::int64_t stored_bytes(const Config& config, const Store& store) {
+  return config.learner.buffer_config().pictures_a_sample() * store.stored_bytes();
+}
+
+// Returns the samples' own pictures. Requires at most kPicturesAtOnce.
 std::vector<Picture> decoded(Store& store, const at::Tensor& stored) {
   std::vector<std::int64_t> slots(static_cast<std::size_t>(stored.size(0)));
   std::iota(slots.begin(), slots.end(), 0);
-  store.write(slots, stored);
+  store.write(slots, stored.narrow(1, 0, store.stored_bytes()));
   const Pictures got = store.get(slots);
   std::vector<Picture> pictures;
   for (const auto row : got.indices) pictures.push_back(picture_of(got.tensor[row]));
@@ -76,7 +81,7 @@ SavedBuffer::SavedBuffer(const RunFolder& folder, const std::string& name)
   }
   store_ = host_store(config_);
   log_ = std::make_unique<PictureLog>(folder.checkpoints(), state.shape.slots(),
-                                      store_->stored_bytes());
+                                      stored_bytes(config_, *store_));
 }
 
 std::vector<Picture> SavedBuffer::pictures(std::span<const std::size_t> which) {
@@ -136,8 +141,9 @@ void SavedBuffer::measure_nearest(at::Device device) {
 
 std::vector<ArrivedPicture> newest_arrivals(const RunFolder& folder, std::size_t count) {
   count = std::min<std::size_t>(count, kPicturesAtOnce);
-  const auto store = host_store(folder.config());
-  PictureLog log(folder.checkpoints(), kPicturesAtOnce, store->stored_bytes());
+  const Config config = folder.config();
+  const auto store = host_store(config);
+  PictureLog log(folder.checkpoints(), kPicturesAtOnce, stored_bytes(config, *store));
   std::vector<Slot> slots;
   std::vector<std::uint64_t> arrivals;
   std::vector<PicturePlace> places;

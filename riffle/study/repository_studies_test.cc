@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Studies, Smoke,
                          testing::Values("efficiency", "bandwidth", "correlated", "lifelong",
                                          "unseen", "buffer-contents", "schedules", "unique-images",
                                          "policies", "hostile", "growing", "hundred-million",
-                                         "methods", "ocssl", "demo"),
+                                         "methods", "ocssl", "temporal", "demo"),
                          [](const auto& study) {
                            std::string name = study.param;
                            std::ranges::replace(name, '-', '_');

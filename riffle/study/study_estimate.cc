@@ -66,9 +66,10 @@ UpdateCost measure_update(const Config& config) {
 
 RunNeeds needs_of(const Config& config, const UpdateCost& cost) {
   const LearnerConfig& learner = config.learner;
-  const MemoryPlan plan = plan_memory(learner.buffer, learner.train.samples_per_stream_batch(),
-                                      static_cast<int>(learner.stored_size()),
-                                      learner.model.projector_out, at::Device(learner.device));
+  const MemoryPlan plan =
+      plan_memory(learner.buffer_config(), learner.train.samples_per_stream_batch(),
+                  static_cast<int>(learner.stored_size()), learner.model.projector_out,
+                  at::Device(learner.device));
   std::uint64_t weights = 0;
   for (const auto& parameter : make_objective(learner.model, 0)->parameters()) {
     weights += parameter.nbytes();

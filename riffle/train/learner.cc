@@ -29,12 +29,6 @@ TrainConfig replay_config(const LearnerConfig& config) {
   return train;
 }
 
-BufferConfig buffer_config(const LearnerConfig& config) {
-  BufferConfig buffer = config.buffer;
-  if (buffer.is_none()) buffer.capacity = std::to_string(config.train.batch);
-  return buffer;
-}
-
 UpdaterConfig updater_config(const LearnerConfig& config) {
   return {.model = config.model,
           .augment = config.augment,
@@ -46,18 +40,27 @@ UpdaterConfig updater_config(const LearnerConfig& config) {
 
 }  // namespace
 
+BufferConfig LearnerConfig::buffer_config() const {
+  BufferConfig config = buffer;
+  if (config.is_none()) config.capacity = std::to_string(train.batch);
+  config.pairs = augment.temporal > 0;
+  return config;
+}
+
 struct Learner::State {
   State(const LearnerConfig& learner_config, Stream& source)
       : config(learner_config),
         updater(make_updater(updater_config(config))),
-        buffer(buffer_config(config), config.train.samples_per_stream_batch(),
+        buffer(config.buffer_config(), config.train.samples_per_stream_batch(),
                static_cast<int>(config.stored_size()), updater->objective().feature_dim(),
                config.seed, open_device(config.device)),
         schedule(config.train),
         replay(
-            replay_config(config), config.seed, source, buffer, [this](const Pictures& pictures) {
+            replay_config(config), config.seed, source, buffer,
+            [this](const Pictures& pictures) {
               return features_on_arrival() ? updater->arrival_features(pictures) : torch::Tensor();
-            }) {}
+            },
+            config.augment.temporal) {}
 
   const LearnerConfig config;
   std::unique_ptr<Updater> updater;

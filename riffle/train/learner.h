@@ -45,6 +45,9 @@ struct LearnerConfig {
   std::string device = "cpu";
 
   std::int64_t stored_size() const { return picture_size > 0 ? picture_size : augment.size; }
+  // Returns the buffer's configuration with what follows from the others: without a buffer it is
+  // one batch large, and it keeps pairs if views are of two frames.
+  BufferConfig buffer_config() const;
   // Returns K. Without a buffer a batch is used once, whatever train.updates says.
   std::int64_t updates_per_batch() const { return buffer.is_none() ? 1 : train.updates; }
 };

@@ -1,5 +1,6 @@
 #include "riffle/train/learner.h"
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -9,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "riffle/base/error.h"
+#include "riffle/base/log.h"
 #include "riffle/model/state.h"
 #include "riffle/stream/shapes/junk.h"
 #include "riffle/stream/stream.h"
@@ -76,6 +78,64 @@ TEST(Learner, SaysHowMuchOfABatchAndOfTheBufferIsJunk) {
   EXPECT_GT(shares.size(), 1u);
   EXPECT_EQ(learner.junk_in_buffer(), junk / 8) << "without a buffer: the last batch";
   for (const auto& report : run(tiny("fifo"), kStream)) EXPECT_EQ(report.junk, 0);
+}
+
+TEST(Learner, PartnersAreOfTheSameClipAndNearAndViewsAreOfBoth) {
+  for (const Storage storage : {Storage::raw, Storage::jpeg}) {
+    LearnerConfig config = tiny("reservoir");
+    config.buffer.storage = storage;
+    const double alone = run(config, kStream).front().loss;
+    config.augment.temporal = 2;
+    EXPECT_NE(run(config, kStream).front().loss, alone);
+    if (storage == Storage::jpeg) continue;
+
+    const auto stream = open_stream(kStream);
+    Learner learner(config, *stream);
+    const auto reports = run(learner);
+    struct Frame {
+      std::int64_t clip, number;
+    };
+    // By the bytes of its picture.
+    std::map<std::string, Frame> frames;
+    const auto again = open_stream(kStream);
+    for (std::int64_t i = 0; i < reports.back().samples_seen; ++i) {
+      const Sample sample = *again->next();
+      frames[{sample.picture.rgb.begin(), sample.picture.rgb.end()}] = {sample.clip, i};
+    }
+    const ReplayBuffer& buffer = learner.buffer();
+    const Pictures pictures = buffer.pictures(buffer.live());
+    const auto frame_of = [&](std::int64_t row) {
+      const at::Tensor picture = pictures.tensor[row].contiguous();
+      const auto* bytes = picture.const_data_ptr<std::uint8_t>();
+      return frames.at({bytes, bytes + picture.numel()});
+    };
+    std::set<std::int64_t> distances;
+    for (std::size_t i = 0; i < pictures.indices.size(); ++i) {
+      const Frame own = frame_of(pictures.indices[i]);
+      const Frame partner = frame_of(pictures.second[i]);
+      EXPECT_EQ(own.number, static_cast<std::int64_t>(buffer.info(buffer.live()[i]).index));
+      EXPECT_EQ(own.clip, partner.clip);
+      EXPECT_EQ(own.number / 8, partner.number / 8) << "of one stream batch";
+      distances.insert(own.number - partner.number);
+    }
+    EXPECT_THAT(distances, testing::IsSupersetOf({-2, -1, 1, 2}));
+    EXPECT_LE(*distances.rbegin(), 2);
+    EXPECT_GE(*distances.begin(), -2);
+  }
+}
+
+TEST(Learner, AStreamWithoutClipsIsToldOnceThatEachSampleIsItsOwnPartner) {
+  LearnerConfig config = tiny("fifo");
+  const std::string stills = "synthetic:?frames=1&size=16&seed=1";
+  const auto alone = run(config, stills);
+  config.augment.temporal = 2;
+  set_log_level(LogLevel::warnings);
+  testing::internal::CaptureStderr();
+  const auto reports = run(config, stills);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, testing::HasSubstr("8 of 8 samples of a stream batch have no other frame"));
+  EXPECT_EQ(said.find("no other frame"), said.rfind("no other frame"));
+  EXPECT_EQ(reports.back().loss, alone.back().loss) << "both views are of the one frame";
 }
 
 TEST(Learner, WithoutABufferEveryBatchIsTheNextOfTheStreamUsedOnce) {

@@ -5,16 +5,21 @@
 
 #include <torch/types.h>
 
+#include "riffle/tensors/named_tensors.h"
+
 namespace riffle {
 namespace {
 
 // Returns the same pictures in host memory, where views are made.
 Pictures in_host_memory(const Pictures& pictures) {
   if (pictures.tensor.is_cpu()) return pictures;
-  const auto rows = torch::tensor(at::ArrayRef<std::int64_t>(pictures.indices), torch::kInt64);
-  Pictures host{pictures.tensor.index_select(0, rows.to(pictures.tensor.device())).cpu(),
-                pictures.indices};
+  auto rows = pictures.indices;
+  rows.insert(rows.end(), pictures.second.begin(), pictures.second.end());
+  const auto where = integers_tensor(rows).to(pictures.tensor.device());
+  Pictures host = pictures;
+  host.tensor = pictures.tensor.index_select(0, where).cpu();
   std::iota(host.indices.begin(), host.indices.end(), 0);
+  std::iota(host.second.begin(), host.second.end(), std::ssize(host.indices));
   return host;
 }
 
@@ -35,7 +40,7 @@ at::Tensor PlainUpdater::update(const Pictures& pictures, std::int64_t step, dou
   objective_->grow_to(step);
   const Pictures host = in_host_memory(pictures);
   const torch::Tensor views =
-      training_views_(host.tensor, host.indices, static_cast<std::uint64_t>(step));
+      training_views_(host.tensor, host.indices, static_cast<std::uint64_t>(step), host.second);
   const auto output = objective_->forward(views.to(device_), fresh_);
   outcome_ = {step, output.loss.item<double>(), output.std.item<double>()};
   if (std::isfinite(outcome_.loss)) {

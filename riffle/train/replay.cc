@@ -5,8 +5,10 @@
 
 #include "riffle/base/clock.h"
 #include "riffle/base/error.h"
+#include "riffle/base/log.h"
 #include "riffle/base/random.h"
 #include "riffle/base/text.h"
+#include "riffle/train/partners.h"
 
 namespace riffle {
 namespace {
@@ -17,12 +19,13 @@ constexpr std::size_t kAhead = 3;
 }  // namespace
 
 Replay::Replay(const TrainConfig& train, std::uint64_t seed, Stream& stream, ReplayBuffer& buffer,
-               ReplayBuffer::FeaturesOf features_of)
+               ReplayBuffer::FeaturesOf features_of, std::int64_t temporal)
     : train_(train),
       seed_(seed),
       stream_(stream),
       buffer_(buffer),
       features_of_(std::move(features_of)),
+      temporal_(temporal),
       position_(stream.position()),
       intake_(stream, train.samples_per_stream_batch(), buffer.picture_size(), kAhead,
               buffer.picture_device()) {
@@ -41,9 +44,25 @@ Replay::Replay(const TrainConfig& train, std::uint64_t seed, Stream& stream, Rep
   }
 }
 
+// A function of the batch's number, so that a run that is resumed chooses the same.
+std::vector<std::int64_t> Replay::partners_in(const StreamBatch& batch) {
+  if (temporal_ == 0) return {};
+  Random random(seed_, Purpose("partner"), static_cast<std::uint64_t>(batches_taken_));
+  auto partners = choose_partners(batch.samples, temporal_, random);
+  const std::int64_t alone = count_alone(partners);
+  if (alone > 0 && !told_of_partners_) {
+    log_warning(
+        cat(alone, " of ", partners.size(), " samples of a stream batch have no other frame ",
+            "of their clip in it: both views are of the one frame (augment.temporal=", temporal_,
+            "); this is said once"));
+    told_of_partners_ = true;
+  }
+  return partners;
+}
+
 void Replay::insert(StreamBatch batch) {
   const auto start = Clock::now();
-  buffer_.insert(batch.samples, batch.pictures, features_of_);
+  buffer_.insert(batch.samples, batch.pictures, features_of_, partners_in(batch));
   samples_seen_ += train_.samples_per_stream_batch();
   ++batches_taken_;
   position_ = std::move(batch.position);

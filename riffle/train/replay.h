@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "riffle/buffer/replay_buffer.h"
 #include "riffle/stream/stream.h"
@@ -27,10 +28,11 @@ namespace riffle {
 class Replay {
  public:
   // `stream` and `buffer`, which is new or was used without this, must outlive this. `features_of`:
-  // as in ReplayBuffer::insert. Throws Error if the buffer is too small to draw a batch from, or
-  // for smaller batches than the stream's.
+  // as in ReplayBuffer::insert. `temporal`: as augment.temporal; above 0 it requires a buffer of
+  // pairs. Throws Error if the buffer is too small to draw a batch from, or for smaller batches
+  // than the stream's.
   Replay(const TrainConfig& train, std::uint64_t seed, Stream& stream, ReplayBuffer& buffer,
-         ReplayBuffer::FeaturesOf features_of);
+         ReplayBuffer::FeaturesOf features_of, std::int64_t temporal = 0);
 
   // Takes one batch from the stream unless the buffer is full. Returns false if it is, or if the
   // stream ended or was stopped. Throws StreamError (intake.h) for what the stream throws.
@@ -74,6 +76,7 @@ class Replay {
  private:
   bool take_stream_batch();
   void insert(StreamBatch batch);
+  std::vector<std::int64_t> partners_in(const StreamBatch& batch);
   void take_due();
 
   const TrainConfig train_;
@@ -81,6 +84,8 @@ class Replay {
   Stream& stream_;
   ReplayBuffer& buffer_;
   const ReplayBuffer::FeaturesOf features_of_;
+  const std::int64_t temporal_;
+  bool told_of_partners_ = false;
 
   std::int64_t draws_ = 0;
   std::int64_t draws_due_ = 0;  // left on the last stream batch

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <vector>
 
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAGraph.h>
@@ -92,13 +93,13 @@ struct UpdaterGpu::State {
         objective(std::move(given_objective)),
         optimizer(*objective, objective->predictor_parameters(), config.train),
         views(make_views(config, config.augment, pool)) {
-    pictures = torch::empty({config.train.batch, config.picture_size, config.picture_size, 3},
+    const std::int64_t count = config.train.batch * (config.augment.temporal > 0 ? kViews : 1);
+    pictures = torch::empty({count, config.picture_size, config.picture_size, 3},
                             torch::TensorOptions().dtype(torch::kByte).device(torch::kCUDA));
-    rows = torch::zeros({config.train.batch}, torch::dtype(torch::kInt64).device(torch::kCUDA));
+    rows = torch::zeros({count}, torch::dtype(torch::kInt64).device(torch::kCUDA));
     rates = torch::zeros({2}, torch::kCUDA);
     for (Turn* turn : {&turns[0], &turns[1], &arrival}) {
-      turn->rows =
-          torch::zeros({config.train.batch}, torch::dtype(torch::kInt64).pinned_memory(true));
+      turn->rows = torch::zeros({count}, torch::dtype(torch::kInt64).pinned_memory(true));
       turn->rates = torch::zeros({2}, torch::TensorOptions().pinned_memory(true));
       turn->report = torch::zeros({2}, torch::TensorOptions().pinned_memory(true));
     }
@@ -112,7 +113,7 @@ struct UpdaterGpu::State {
   std::unique_ptr<TwoViewsGpu> arrival_views;  // constructed when first needed
 
   Recording update_recording;
-  torch::Tensor pictures;  // what it reads
+  torch::Tensor pictures;  // what it reads: those of the first views, then any of the second ones
   torch::Tensor rates;     // learning rates: of the encoder, of the predictor
   torch::Tensor features;  // what it leaves
   torch::Tensor report;    // loss, std
@@ -127,7 +128,8 @@ struct UpdaterGpu::State {
   Outcome outcome;
   bool lost = false;  // `outcome` is of an update whose loss was not finite
 
-  void bring(Turn& turn, const Pictures& given);
+  torch::Tensor first_pictures() const { return pictures.narrow(0, 0, config.train.batch); }
+  void bring(Turn& turn, const torch::Tensor& to_pictures, const Pictures& given);
   void finish(Turn& turn);
   void update_once();
   void arrival_once();
@@ -137,14 +139,19 @@ struct UpdaterGpu::State {
   void drop_recordings();
 };
 
-// Brings the pictures of a batch to where the graph reads them.
-void UpdaterGpu::State::bring(Turn& turn, const Pictures& given) {
+// Brings the pictures of a batch to where the graph reads them: all of `pictures`, or those of the
+// first views alone.
+void UpdaterGpu::State::bring(Turn& turn, const torch::Tensor& to_pictures, const Pictures& given) {
+  std::vector<std::int64_t> indices = given.indices;
+  if (to_pictures.size(0) > config.train.batch) {
+    const auto& second = given.second.empty() ? given.indices : given.second;
+    indices.insert(indices.end(), second.begin(), second.end());
+  }
   if (given.tensor.is_cuda()) {
-    std::copy(given.indices.begin(), given.indices.end(),
-              turn.rows.mutable_data_ptr<std::int64_t>());
+    std::ranges::copy(indices, turn.rows.mutable_data_ptr<std::int64_t>());
     rows.copy_(turn.rows, /*non_blocking=*/true);
-    at::Tensor wide = wide_rows(pictures);
-    at::index_select_out(wide, wide_rows(given.tensor), 0, rows);
+    at::Tensor wide = wide_rows(to_pictures);
+    at::index_select_out(wide, wide_rows(given.tensor), 0, rows.narrow(0, 0, to_pictures.size(0)));
     return;
   }
   if (!turn.staging.defined()) {
@@ -155,15 +162,15 @@ void UpdaterGpu::State::bring(Turn& turn, const Pictures& given) {
   const auto* from = given.tensor.const_data_ptr<std::uint8_t>();
   auto* to = turn.staging.mutable_data_ptr<std::uint8_t>();
   constexpr std::int64_t kRowsATask = 16;
-  const auto count = static_cast<std::int64_t>(given.indices.size());
+  const std::int64_t count = std::ssize(indices);
   pool.for_each((count + kRowsATask - 1) / kRowsATask, [&](std::int64_t task) {
     for (std::int64_t i = task * kRowsATask; i < std::min(count, (task + 1) * kRowsATask); ++i) {
       const auto place = static_cast<std::size_t>(i);
-      std::memcpy(to + place * bytes, from + static_cast<std::size_t>(given.indices[place]) * bytes,
+      std::memcpy(to + place * bytes, from + static_cast<std::size_t>(indices[place]) * bytes,
                   bytes);
     }
   });
-  pictures.copy_(turn.staging, /*non_blocking=*/true);
+  to_pictures.copy_(turn.staging.narrow(0, 0, to_pictures.size(0)), /*non_blocking=*/true);
 }
 
 // Waits for the end of an update; from then on the turn's memory is free.
@@ -188,7 +195,7 @@ void UpdaterGpu::State::update_once() {
 }
 
 void UpdaterGpu::State::arrival_once() {
-  arrival_features = objective->features(arrival_views->render(pictures, /*views=*/1));
+  arrival_features = objective->features(arrival_views->render(first_pictures(), /*views=*/1));
 }
 
 void UpdaterGpu::State::record_update() {
@@ -246,7 +253,7 @@ at::Tensor UpdaterGpu::update(const Pictures& pictures, std::int64_t step, doubl
   Turn& turn = s.turns[static_cast<std::size_t>(step % 2)];
   s.finish(turn);
   if (s.objective->grow_to(step)) s.drop_recordings();
-  s.bring(turn, pictures);
+  s.bring(turn, s.pictures, pictures);
   s.views->upload(static_cast<std::uint64_t>(step));
   auto* rates = turn.rates.mutable_data_ptr<float>();
   rates[0] = static_cast<float>(lr);
@@ -278,7 +285,7 @@ void UpdaterGpu::State::replay_arrival(const Pictures& given) {
     arrival_views = make_views(config, no_augmentation(config.augment.size), pool);
   }
   arrival.done.synchronize();  // those before
-  bring(arrival, given);
+  bring(arrival, first_pictures(), given);
   arrival_views->upload(/*step=*/0);
   if (!arrival_recording.done) record_arrival();
   arrival_recording.graph.replay();

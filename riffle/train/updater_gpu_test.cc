@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
@@ -129,6 +130,33 @@ TEST_P(MethodOnGpu, AlignedReplayFollowsTheCpu) {
     gpu.update(pictures, step, 0.0002, 0.0002);
     const double loss = cpu.outcome().loss;
     ASSERT_NEAR(loss, gpu.outcome().loss, near(loss, 1e-3)) << "update " << step;
+  }
+}
+
+TEST_F(UpdaterOnGpu, ViewsOfTwoFramesFollowTheCpu) {
+  UpdaterConfig config = small_config(Stem::small, Precision::float32);
+  config.augment.temporal = 4;
+  PlainUpdater cpu(config, objective_on(torch::kCPU, config), torch::kCPU);
+  UpdaterGpu gpu(config, objective_on(torch::kCUDA, config));
+  Pictures alone = striped_pictures(config);
+  Pictures pairs = alone;
+  for (const std::int64_t index : alone.indices) pairs.second.push_back(index ^ 1);
+  const Pictures on_device{pairs.tensor.cuda(), pairs.indices, pairs.second};
+  PlainUpdater other(config, objective_on(torch::kCPU, config), torch::kCPU);
+  other.update(alone, 0, 0.0002, 0.0002);
+  for (std::int64_t step = 0; step < 8; ++step) {
+    // Those without partners too, and from either memory.
+    cpu.update(step == 5 ? alone : pairs, step, 0.0002, 0.0002);
+    gpu.update(step == 5 ? alone : step % 2 == 0 ? pairs : on_device, step, 0.0002, 0.0002);
+    ASSERT_NEAR(cpu.outcome().loss, gpu.outcome().loss, 1e-3) << "update " << step;
+    if (step == 0) {
+      EXPECT_NE(cpu.outcome().loss, other.outcome().loss);
+    }
+    const auto expected = cpu.arrival_features(pairs);
+    for (const Pictures* pictures : {&std::as_const(pairs), &on_device}) {
+      const auto found = gpu.arrival_features(*pictures).cpu();
+      EXPECT_LT((found - expected).abs().max().item<double>(), 1e-3);
+    }
   }
 }
 
