@@ -228,4 +228,5 @@ def main():
         print(json.dumps({"name": name, **step.round(float(line))}), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

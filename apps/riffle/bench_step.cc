@@ -25,6 +25,8 @@
 namespace riffle {
 namespace {
 
+constexpr const char* kAll = "all";
+
 struct StepOptions : BenchTurns {
   std::string objective = "simsiam";
   std::string arch = "resnet18";
@@ -55,12 +57,8 @@ struct StepOptions : BenchTurns {
   }
 };
 
-void run(StepOptions options) {
-  if (options.threads == 0) options.threads = static_cast<int>(std::thread::hardware_concurrency());
-  if (options.device == "cuda" && !torch::cuda::is_available()) {
-    throw Error("--device cuda: no CUDA device is available");
-  }
-  torch::set_num_threads(options.threads);
+// Measures the step of one method.
+void measure_step(const StepOptions& options) {
   StepBench bench(options.model(), options.batch, options.size, torch::Device(options.device));
   constexpr double kWarmUpSeconds = 0.5;
   bench.round(kWarmUpSeconds);
@@ -91,6 +89,7 @@ void run(StepOptions options) {
   const bool cuda = options.device == "cuda";
   const double rate = median(ours);
   nlohmann::ordered_json result;
+  result["objective"] = options.objective;
   result["images_per_s"] = rate;
   result["ms_per_update"] = 1e3 * static_cast<double>(options.batch) / rate;
   result["peak_bytes"] = peak_bytes(options.device);  // before the ceilings take their share
@@ -112,6 +111,23 @@ void run(StepOptions options) {
                                  cuda ? "the GPU" : "this CPU"));
 }
 
+void run(StepOptions options) {
+  if (options.threads == 0) options.threads = static_cast<int>(std::thread::hardware_concurrency());
+  if (options.device == "cuda" && !torch::cuda::is_available()) {
+    throw Error("--device cuda: no CUDA device is available");
+  }
+  torch::set_num_threads(options.threads);
+  if (options.objective != kAll) {
+    measure_step(options);
+    return;
+  }
+  for (const std::string& name : objective_names()) {
+    options.objective = name;
+    if (!options.json) std::cout << name << '\n';
+    measure_step(options);
+  }
+}
+
 }  // namespace
 
 void add_bench_step(CLI::App& bench) {
@@ -121,8 +137,9 @@ void add_bench_step(CLI::App& bench) {
   const auto options = std::make_shared<StepOptions>();
   const auto positive = CLI::Range(std::int64_t{1}, std::int64_t{1} << 20);
   command
-      ->add_option("--objective", options->objective,
-                   cat("The method: ", join(objective_names(), ", ")))
+      ->add_option(
+          "--objective", options->objective,
+          cat("The method: ", join(objective_names(), ", "), "; ", kAll, ": each of them in turn"))
       ->capture_default_str();
   command->add_option("--arch", options->arch, "resnet10, resnet18 or resnet50")
       ->capture_default_str();
@@ -161,7 +178,9 @@ void add_bench_step(CLI::App& bench) {
   command->footer(
       "Example, the demo's model on two threads:\n"
       "  riffle bench step --arch resnet10 --stem stride2 --width 16 --projector-out 128 "
-      "--predictor-hidden 32 --threads 2");
+      "--predictor-hidden 32 --threads 2\n"
+      "Example, every method at 224 px on a GPU:\n"
+      "  riffle bench step --objective all --device cuda --stem standard --size 224 --batch 256");
   command->callback([options] { run(*options); });
 }
 

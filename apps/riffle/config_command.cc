@@ -1,6 +1,7 @@
 #include <iostream>
 
 #include "apps/riffle/commands.h"
+#include "apps/riffle/config_flags.h"
 #include "apps/riffle/print_json.h"
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,7 @@ namespace {
 
 struct ConfigOptions {
   std::string run;
+  std::string preset;
   bool defaults = false;
   bool json = false;
 };
@@ -27,12 +29,19 @@ nlohmann::ordered_json as_json(Config config) {
   return keys;
 }
 
+// Without a name, the defaults.
+Config of_preset(const std::string& name) {
+  ConfigBuilder builder;
+  if (!name.empty()) builder.use_preset(name);
+  return builder.build();
+}
+
 void run_config(const ConfigOptions& options) {
-  if (options.defaults && !options.run.empty()) {
-    throw Error("give a run folder or --defaults, not both");
+  if (options.defaults + !options.preset.empty() + !options.run.empty() > 1) {
+    throw Error("give a run folder, --defaults or --preset, not both");
   }
   const Config config =
-      options.run.empty() ? ConfigBuilder().build() : RunFolder::open(options.run).config();
+      options.run.empty() ? of_preset(options.preset) : RunFolder::open(options.run).config();
   if (options.json) {
     print_json_line(as_json(config));
   } else {
@@ -49,6 +58,7 @@ void add_config_command(CLI::App& app) {
   command->add_option("RUN", options->run,
                       "Run folder, to print what it used; default: the defaults");
   command->add_flag("--defaults", options->defaults, "Print the defaults, as without a run folder");
+  add_preset_option(*command, options->preset);
   command->add_flag("--json", options->json,
                     "Print one JSON object with value, meaning and choices of each key");
   command->footer(

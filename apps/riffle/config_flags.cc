@@ -3,6 +3,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/buffer/policy.h"
+#include "riffle/run/presets.h"
 
 namespace riffle {
 
@@ -23,6 +24,7 @@ ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<FlagForKey>& flags
     if (repeatable) given->option->join(',');
     flags_.push_back(std::move(given));
   }
+  add_preset_option(command, preset_);
   command.add_option("--config", file_, "YAML file with configuration keys")->option_text("FILE");
   command
       .add_option("--set", assignments_,
@@ -32,8 +34,14 @@ ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<FlagForKey>& flags
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+void add_preset_option(CLI::App& command, std::string& name) {
+  command.add_option("--preset", name, cat("Values to start from. ", presets_help()))
+      ->option_text("NAME");
+}
+
 Config ConfigFlags::build() const {
   ConfigBuilder builder;
+  if (!preset_.empty()) builder.use_preset(preset_);
   if (!file_.empty()) builder.read_yaml(file_);
   std::vector<const Given*> given_flags;
   for (const auto& given : flags_) {

@@ -1,5 +1,5 @@
-// Command-line flags that write configuration keys, with --config FILE and --set key=value for all
-// the others.
+// Command-line flags that write configuration keys, with --preset NAME, --config FILE and --set
+// key=value for all the others.
 #pragma once
 
 #include <map>
@@ -20,15 +20,18 @@ struct FlagForKey {
   bool repeatable = false;
 };
 
+// Adds --preset, which writes to `name`, with what there is as help.
+void add_preset_option(CLI::App& command, std::string& name);
+
 class ConfigFlags {
  public:
-  // Adds --config, --set and the given flags to a command, with the meaning and default of each key
-  // as help.
+  // Adds --preset, --config, --set and the given flags to a command, with the meaning and default
+  // of each key as help.
   ConfigFlags(CLI::App& command, const std::vector<FlagForKey>& flags);
 
-  // Returns the configuration from defaults, then the file, then flags, then --set. Throws Error as
-  // ConfigBuilder does, naming the flag that was given; if a flag and a --set contradict each
-  // other; and for a flag about features with a policy that has none.
+  // Returns the configuration from defaults, then the preset, then the file, then flags, then
+  // --set. Throws Error as ConfigBuilder does, naming the flag that was given; if a flag and a
+  // --set contradict each other; and for a flag about features with a policy that has none.
   Config build() const;
 
  private:
@@ -38,6 +41,7 @@ class ConfigFlags {
     std::string value;
     CLI::Option* option;
   };
+  std::string preset_;
   std::string file_;
   std::vector<std::string> assignments_;
   std::vector<std::unique_ptr<Given>> flags_;

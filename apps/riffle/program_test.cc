@@ -188,6 +188,19 @@ TEST_F(ProgramTest, ConfigPrintsWhatTrainReads) {
   EXPECT_THAT(riffle("config run").out, HasSubstr("batch: 8"));
 }
 
+TEST_F(ProgramTest, APresetIsListedPrintedAndGivesWayToFlags) {
+  EXPECT_THAT(riffle("train --help").out, HasSubstr("model.objective=simclr"));
+  EXPECT_THAT(riffle("config --preset stream").out, HasSubstr("objective: simclr"));
+  const auto trained =
+      riffle("train --preset stream --run run " + kTiny + " --set buffer.weight_limit=4");
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+  const std::string used = riffle("config run").out;
+  EXPECT_THAT(used, testing::AllOf(HasSubstr("objective: simclr"), HasSubstr("batch: 8"),
+                                   HasSubstr("weight_limit: 4")));
+  expect_refused("train --preset streem --run other " + kTiny, "did you mean 'stream'");
+  expect_refused("config run --preset stream", "not both");
+}
+
 TEST_F(ProgramTest, StreamLeavesAContactSheetAndItsFigures) {
   const auto outcome =
       riffle("stream 'synthetic:?frames=8' --samples 200 --sheet sheet.png --json");

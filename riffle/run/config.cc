@@ -3,6 +3,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
 #include "riffle/base/text.h"
+#include "riffle/run/presets.h"
 #include "riffle/run/yaml.h"
 
 namespace riffle {
@@ -63,6 +64,11 @@ void for_each_leaf(const YAML::Node& node, const std::string& prefix, const Use&
 }
 
 }  // namespace
+
+// What a preset sets counts as not given: it never contradicts what is.
+void ConfigBuilder::use_preset(const std::string& name) {
+  for (const auto& [key, value] : find_preset(name).values) fields_.set(key, value);
+}
 
 void ConfigBuilder::read_yaml(const std::filesystem::path& path) {
   read_yaml_text(read_text(path, kMostYamlBytes), path.string());

@@ -77,13 +77,15 @@ struct Config {
   void validate() const;
 };
 
-// Builds a Config from defaults, files and assignments; each later value wins.
+// Builds a Config from defaults, presets, files and assignments; each later value wins.
 class ConfigBuilder {
  public:
   ConfigBuilder();
   ConfigBuilder(const ConfigBuilder&) = delete;
   ConfigBuilder& operator=(const ConfigBuilder&) = delete;
 
+  // Sets what a preset sets. Throws Error if its name is unknown.
+  void use_preset(const std::string& name);
   // Takes nested and dotted keys: "train: {batch: 64}" and "train.batch: 64" are the same. Throws
   // Error, naming file and key.
   void read_yaml(const std::filesystem::path& path);

@@ -1,6 +1,7 @@
 #include "riffle/run/config.h"
 
 #include <filesystem>
+#include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
 #include "riffle/base/testing/temp_folder.h"
+#include "riffle/run/presets.h"
 #include "riffle/run/run_folder.h"
 
 namespace riffle {
@@ -15,6 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 class ConfigTest : public TempFolder {
  protected:
@@ -43,6 +46,27 @@ TEST_F(ConfigTest, AssignmentsWinOverFilesAndFilesOverDefaults) {
   EXPECT_EQ(config.learner.train.lr, 0.1);
   EXPECT_EQ(config.learner.buffer.policy, "fifo");
   EXPECT_EQ(config.learner.train.momentum, 0.9);
+}
+
+TEST_F(ConfigTest, APresetGivesWayToAllThatIsGiven) {
+  for (const Preset& preset : presets()) {
+    ConfigBuilder builder;
+    builder.use_preset(preset.name);
+    std::map<std::string, std::string> values;
+    for (const auto& field : builder.fields().all()) values[field.key] = field.get();
+    for (const auto& [key, value] : preset.values) EXPECT_EQ(values.at(key), value) << key;
+    builder.build();
+    EXPECT_THAT(presets_help(), HasSubstr(preset.name + ": " + preset.about));
+  }
+  ConfigBuilder builder;
+  builder.use_preset("stream");
+  EXPECT_EQ(builder.build().learner.model.objective, "simclr");
+  builder.read_yaml_text("model: {objective: byol}", "file");
+  builder.set("buffer.policy", "none");
+  EXPECT_EQ(builder.build().learner.model.objective, "byol");
+  EXPECT_TRUE(builder.build().learner.buffer.is_none());
+  EXPECT_THAT([&] { builder.use_preset("streem"); },
+              ThrowsMessage<Error>(HasSubstr("did you mean 'stream'")));
 }
 
 TEST_F(ConfigTest, AliasesThatLoopAreRefusedWithTheFile) {
