@@ -71,12 +71,12 @@ def loader(args):
            loader_ms=1e3 * statistics.median(ours), ratio=ratio(ours, theirs), threads=torch.get_num_threads())
 
 
-def write_shards(folder, pictures):
-    """Writes JPEGs of 500 x 375 px, quality 90, into one tar. Returns their mean size in bytes."""
+def write_shards(folder, pictures, width):
+    """Writes JPEGs of 4 : 3, quality 90, into one tar. Returns their mean size in bytes."""
     from PIL import Image
 
     noise = torch.Generator().manual_seed(0)
-    stream = riffle.open_stream("synthetic:?frames=1&size=375")
+    stream = riffle.open_stream(f"synthetic:?frames=1&size={width * 3 // 4}")
     size = 0
     with tarfile.open(folder / "train-000.tar", "w") as tar:
         for i in range(pictures):
@@ -84,7 +84,7 @@ def write_shards(folder, pictures):
             grain = torch.randn(plain.shape, generator=noise) * 6
             array = (plain + grain).clamp(0, 255).byte().permute(1, 2, 0).numpy()
             data = io.BytesIO()
-            Image.fromarray(array).resize((500, 375)).save(data, "jpeg", quality=90)
+            Image.fromarray(array).resize((width, width * 3 // 4)).save(data, "jpeg", quality=90)
             member = tarfile.TarInfo(f"{i:06}.jpg")
             member.size = data.tell()
             size += member.size
@@ -125,7 +125,7 @@ def jpeg(args):
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        bytes_each = write_shards(folder, args.pictures)
+        bytes_each = write_shards(folder, args.pictures, args.picture_width)
 
         def by_riffle(size):
             def measure():
@@ -153,7 +153,7 @@ def jpeg(args):
                     print(f"without WebDataset + {peer}: {error}".splitlines()[0], file=sys.stderr)
                     continue
                 ours, theirs = turns(args.rounds, by_riffle(size), measure)
-                report("jpeg", short_side=size or "as it is", bytes_each=bytes_each, peer=f"WebDataset + {peer}",
+                report("jpeg", picture_width=args.picture_width, short_side=size or "as it is", bytes_each=bytes_each, peer=f"WebDataset + {peer}",
                        riffle_per_core_s=statistics.median(ours), peer_per_core_s=statistics.median(theirs),
                        ratio=ratio(ours, theirs))
 
@@ -252,6 +252,7 @@ def main():
     parser.add_argument("--width", type=int, default=16, help="loader: channels of the network's first stage")
     parser.add_argument("--updates", type=int, default=25, help="loader: updates a round")
     parser.add_argument("--pictures", type=int, default=200, help="jpeg: pictures in the shard")
+    parser.add_argument("--picture-width", type=int, default=500, help="jpeg: in px; the height is three quarters of it")
     parser.add_argument("--repeats", type=int, default=10, help="views: calls of riffle a round")
     parser.add_argument("--capacity", type=int, default=None, help="minred: rows; default: 4096, on a GPU 65536")
     parser.add_argument("--dim", type=int, default=None, help="minred: width; default: 256, on a GPU 2048")
