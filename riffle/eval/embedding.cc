@@ -16,12 +16,15 @@
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
+#include "riffle/base/thread_pool.h"
 #include "riffle/image/resize.h"
 
 namespace riffle {
 namespace {
 
 constexpr std::size_t kProgressEvery = 1000;  // pictures
+// Pictures as the stream gives them that are held at once.
+constexpr std::int64_t kFittedAtOnce = 64;
 
 std::uint64_t machine_memory() {
   const long pages = sysconf(_SC_PHYS_PAGES);
@@ -48,19 +51,28 @@ struct OwnedBatch {
   std::string position;
 };
 
-OwnedBatch read_batch(Stream& stream, std::int64_t count, int size) {
+OwnedBatch read_batch(Stream& stream, std::int64_t count, int size, ThreadPool& pool) {
   const std::size_t each = picture_bytes(size);
   OwnedBatch batch;
   batch.pictures = torch::empty({count, size, size, 3}, torch::kUInt8);
   auto* to = batch.pictures.data_ptr<std::uint8_t>();
-  while (std::ssize(batch.samples) < count) {
-    auto sample = stream.next();
-    if (!sample) break;
-    const auto file = sample->picture.file;
-    const Picture picture = fit_square(std::exchange(sample->picture, {}), size);
-    sample->picture.file = file;
-    std::memcpy(to + batch.samples.size() * each, picture.rgb.data(), each);
-    batch.samples.push_back(std::move(*sample));
+  for (std::int64_t first = 0; first < count; first = std::ssize(batch.samples)) {
+    const std::int64_t most = std::min(count - first, kFittedAtOnce);
+    while (std::ssize(batch.samples) < first + most) {
+      auto sample = stream.next();
+      if (!sample) break;
+      batch.samples.push_back(std::move(*sample));
+    }
+    const std::int64_t read = std::ssize(batch.samples) - first;
+    pool.for_each(read, [&](std::int64_t i) {
+      const auto at = static_cast<std::size_t>(first + i);
+      Picture& whole = batch.samples[at].picture;
+      const auto file = whole.file;
+      const Picture fitted = fit_square(std::exchange(whole, {}), size);
+      whole.file = file;
+      std::memcpy(to + at * each, fitted.rgb.data(), each);
+    });
+    if (read < most) break;
   }
   batch.position = stream.position();
   return batch;
@@ -163,11 +175,13 @@ LabelledFeatures embed(Encoder& encoder, const LabelledPictures& pictures, std::
 
 std::int64_t read_batches(Stream& stream, std::int64_t max_samples, int size, std::int64_t batch,
                           const char* verb, const UseBatch& use) {
+  ThreadPool pool;
   std::int64_t begun = 0, done = 0;
   const auto read_next = [&] {
     const std::int64_t count = max_samples > 0 ? std::min(batch, max_samples - begun) : batch;
     begun += count;
-    return std::async(std::launch::async, read_batch, std::ref(stream), count, size);
+    return std::async(std::launch::async, read_batch, std::ref(stream), count, size,
+                      std::ref(pool));
   };
   std::future<OwnedBatch> reading;
   const auto start = std::chrono::steady_clock::now();
