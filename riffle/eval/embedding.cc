@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kProgressEvery = 1000;  // pictures
 // Pictures as the stream gives them that are held at once.
-constexpr std::int64_t kFittedAtOnce = 64;
+constexpr std::int64_t kFittedAtOnce = 32;
 
 std::uint64_t machine_memory() {
   const long pages = sysconf(_SC_PHYS_PAGES);
