@@ -1,10 +1,13 @@
 # make demo        set up, build, and see the paper's claim in about five minutes
 # make test        set up, build, and run all tests
-# make test-long   kill runs at 200 instants, soak the live clock: about half an hour
+# make test-long   what an attacker and a bad day can do, at length: kills, power cuts, forged runs, failing
+#                  allocations, a minute of fuzzing for each parser, soaks; about two hours
+# make test-sanitize, test-threads   all tests under the address and undefined-behaviour sanitizers; those that use
+#                  threads under the thread sanitizer
 # make install     the program, libraries and headers to PREFIX; BUNDLE=1: with LibTorch
 # make wheel       the Python package in build/wheels, for the torch in .deps
 # make package     a .deb and a .tar.gz in build/packages, with LibTorch for CPUs
-.PHONY: demo test test-long build build-tests setup setup-peers bench format check-format test-sanitize install package wheel clean
+.PHONY: demo test test-long build build-tests setup setup-peers bench format check-format test-sanitize test-threads install package wheel clean
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 SOURCES = $(shell git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.cu' '*.cuh')
@@ -49,6 +52,11 @@ test-sanitize: setup-peers
 	cmake --build --preset sanitize -j $(JOBS)
 	ctest --preset sanitize -j $(JOBS)
 
+test-threads: setup-peers
+	@test -f build-threads/build.ninja || cmake --preset threads
+	cmake --build --preset threads -j $(JOBS)
+	ctest --preset threads -j $(JOBS)
+
 install: build
 	cmake --install build --prefix $(PREFIX)
 	$(if $(BUNDLE),cmake --install build --prefix $(PREFIX) --component libtorch)
@@ -62,4 +70,4 @@ wheel: setup-peers
 	scripts/make-wheel build
 
 clean:
-	rm -rf build build-debug build-sanitize
+	rm -rf build build-debug build-sanitize build-threads build-fuzz

@@ -6,7 +6,7 @@ target_compile_features(riffle_options INTERFACE cxx_std_20)
 
 add_library(riffle_warnings INTERFACE)
 target_compile_options(riffle_warnings INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow=local -Wnon-virtual-dtor -Woverloaded-virtual
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> -Wnon-virtual-dtor -Woverloaded-virtual
   $<$<BOOL:${RIFFLE_WERROR}>:-Werror>>)
 # Files are compiled in batches (see Rooms.cmake). GCC takes a class in a batched file for one in a header.
 target_compile_options(riffle_warnings INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
@@ -21,6 +21,22 @@ add_compile_options(-fPIC)
 
 if(RIFFLE_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined
+    -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
+if(RIFFLE_SANITIZE_THREADS)
+  # GCC cannot see what std::atomic_thread_fence orders and warns of it; LibTorch's headers have some.
+  add_compile_options(-fsanitize=thread -Wno-tsan -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=thread)
+endif()
+
+if(RIFFLE_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "Fuzzing needs clang with libFuzzer: install it with scripts/setup --fuzz, and configure with "
+      "cmake --preset fuzz")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=undefined
     -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 endif()

@@ -18,12 +18,15 @@
 #include "riffle/base/memory.h"
 #include "riffle/base/standard_streams.h"
 #include "riffle/base/text.h"
+#include "riffle/tensors/out_of_memory.h"
 
 namespace riffle {
 namespace {
 
 constexpr int kFailed = 1;
 constexpr int kBadUsage = 2;
+constexpr const char* kNoMemory =
+    "out of memory; a smaller --batch, --size or --capacity needs less";
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -124,15 +127,13 @@ int main(int argc, char** argv) {
     return riffle::run(argc, argv);
   } catch (const riffle::Error& error) {
     return riffle::complain(error.what(), error.exit_code());
-  } catch (const c10::OutOfMemoryError&) {
-    return riffle::complain("out of memory; a smaller --batch, --size or --capacity needs less",
-                            riffle::kFailed);
   } catch (const c10::Error& error) {
+    if (riffle::is_out_of_memory(error))
+      return riffle::complain(riffle::kNoMemory, riffle::kFailed);
     return riffle::complain(std::string("LibTorch failed: ") + error.what_without_backtrace(),
                             riffle::kFailed);
   } catch (const std::bad_alloc&) {
-    return riffle::complain("out of memory; a smaller --batch, --size or --capacity needs less",
-                            riffle::kFailed);
+    return riffle::complain(riffle::kNoMemory, riffle::kFailed);
   } catch (const std::exception& error) {
     return riffle::complain(std::string("unexpected failure: ") + error.what(), riffle::kFailed);
   }

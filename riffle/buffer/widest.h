@@ -4,7 +4,7 @@
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define RIFFLE_WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define RIFFLE_WIDEST

@@ -2,7 +2,12 @@
 
 // Channels are few and rows many, so the vectors run along the channels, and four rows at a time
 // keep the sums from waiting for one another.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_THREAD__)
 #define RIFFLE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define RIFFLE_CLONES
+#endif
 
 namespace riffle::batch_norm_kernel {
 namespace {

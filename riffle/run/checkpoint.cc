@@ -8,6 +8,7 @@
 #include "riffle/base/checksum.h"
 #include "riffle/base/text.h"
 #include "riffle/model/state.h"
+#include "riffle/tensors/out_of_memory.h"
 #include "riffle/tensors/safetensors.h"
 #include "riffle/train/learner_state.h"
 
@@ -113,6 +114,7 @@ Checkpoint read_checkpoint(const RunFolder& folder, const std::string& name) {
   } catch (const UnknownCheckpointVersion&) {
     throw;
   } catch (const std::exception& error) {
+    if (is_out_of_memory(error)) throw;  // the file may well be whole
     throw DamagedCheckpoint(error.what());
   }
 }

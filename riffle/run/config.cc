@@ -33,6 +33,10 @@ void Config::validate() const {
   if (max_hours < 0) throw Error("run.max_hours must not be negative");
   if (metrics.dense < 0) throw Error("metrics.dense must not be negative");
   if (metrics.every < 1) throw Error("metrics.every must be at least 1");
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;  // their product stays a whole number
+  if (metrics.dense > kMost || metrics.every > kMost) {
+    throw Error(cat("metrics.dense and metrics.every must be at most ", kMost));
+  }
   if (metrics.nearest_every < 0) throw Error("metrics.nearest_every must not be negative");
   if (probe.train.empty() != probe.val.empty()) {
     throw Error("probes along training need two sets: --probe-train and --probe-val");

@@ -20,7 +20,7 @@ std::optional<std::int64_t> update_of(std::string_view line) {
   if (!line.starts_with(kLineStart) || !line.ends_with('}')) return std::nullopt;
   const auto parsed =
       std::from_chars(line.data() + kLineStart.size(), line.data() + line.size(), update);
-  if (parsed.ec != std::errc()) return std::nullopt;
+  if (parsed.ec != std::errc() || update < 0) return std::nullopt;
   return update;
 }
 

@@ -8,6 +8,7 @@
 
 #include "riffle/base/file.h"
 #include "riffle/base/text.h"
+#include "riffle/run/json_number.h"
 
 namespace riffle {
 
@@ -61,7 +62,9 @@ std::int64_t newest_update(const std::filesystem::path& path) {
   lines.pop_back();  // empty, or not whole yet
   while (!lines.empty()) {
     const auto line = nlohmann::json::parse(lines.back(), nullptr, /*allow_exceptions=*/false);
-    if (line.is_object() && line.contains("update")) return line["update"];
+    if (line.is_object() && line.contains("update")) {
+      if (const auto update = whole_number(line["update"])) return *update;
+    }
     lines.pop_back();
   }
   return 0;

@@ -37,5 +37,14 @@ TEST_F(MetricsHistoryTest, GivesBackWhatMetricsFileWroteKeyByKey) {
   EXPECT_TRUE(std::isnan(history.last("absent")));
 }
 
+TEST_F(MetricsHistoryTest, AnUpdateThatIsNotAWholeNumberIsPassedOver) {
+  const auto path = folder_ / "metrics.jsonl";
+  write_atomically(path,
+                   "{\"update\":7}\n{\"update\":\"8\"}\n{\"update\":1e300}\n{\"update\":[9]}\n"
+                   "{\"update\":18446744073709551615}\n");
+  EXPECT_EQ(newest_update(path), 7);
+  EXPECT_TRUE(read_metrics(path).curves.empty());
+}
+
 }  // namespace
 }  // namespace riffle

@@ -7,6 +7,7 @@
 
 #include "riffle/base/file.h"
 #include "riffle/base/text.h"
+#include "riffle/run/json_number.h"
 
 namespace riffle {
 
@@ -29,14 +30,11 @@ std::vector<ProbeRecord> read_probes(const RunFolder& folder) {
   for (const auto& text : split(read_text(folder.probes(), kMostBytes), '\n')) {
     const auto line = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
     try {
-      const std::int64_t update = line.at("update");
-      by_update[update] = {update,
-                           line.at("linear_top1"),
-                           line.at("linear_top5"),
-                           line.at("knn_top1"),
-                           line.at("recipe"),
-                           line.at("train"),
-                           line.at("val")};
+      const auto update = whole_number(line.at("update"));
+      if (!update) continue;
+      by_update[*update] = {
+          *update,           line.at("linear_top1"), line.at("linear_top5"), line.at("knn_top1"),
+          line.at("recipe"), line.at("train"),       line.at("val")};
     } catch (const nlohmann::json::exception&) {
       continue;
     }

@@ -15,7 +15,10 @@ TEST_F(ProbeRecordTest, TheNewestOfAnUpdateCountsAndWhatIsNoRecordDoesNot) {
   append_probe(folder, {200, 30, 60, 20, "cached", "folder:a", "folder:b"});
   append_probe(folder, {100, 25, 50, 15, "cached", "folder:\xff", "folder:b"});
   append_probe(folder, {200, 31, 61, 21, "cached", "folder:a", "folder:b"});
-  std::ofstream(folder.probes(), std::ios::app) << "[]\n{\"update\":300}\nhalf a li";
+  std::ofstream(folder.probes(), std::ios::app)
+      << "[]\n{\"update\":300}\n{\"update\":1e300,\"linear_top1\":1,\"linear_top5\":1,\"knn_top1\":"
+         "1,"
+         "\"recipe\":\"\",\"train\":\"\",\"val\":\"\"}\nhalf a li";
   const auto records = read_probes(folder);
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[0].update, 100);

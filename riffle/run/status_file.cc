@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "riffle/base/file.h"
-#include "riffle/base/file_lock.h"
+#include "riffle/run/json_number.h"
 
 namespace riffle {
 namespace {
@@ -38,11 +38,19 @@ StatusFile::~StatusFile() {
 void StatusFile::run() {
   bool ending = false;
   while (!ending) {
-    write();
+    try_to_write();
     std::unique_lock lock(mutex_);
     ending = ending_changed_.wait_for(lock, kEvery, [this] { return ending_; });
   }
-  write();
+  try_to_write();
+}
+
+void StatusFile::try_to_write() {
+  try {
+    write();
+  } catch (const std::exception&) {
+    // No memory, or no folder: nothing depends on the file.
+  }
 }
 
 void StatusFile::write() {
@@ -63,11 +71,7 @@ void StatusFile::write() {
   const auto path = folder_.status();
   const auto temporary = temporary_path(path);
   const std::string text = json.dump() + '\n';
-  try {
-    folder_.require_in_place();
-  } catch (const LostLock&) {
-    return;
-  }
+  folder_.require_in_place();
   const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file < 0) return;
   const bool written = ::write(file, text.data(), text.size()) == std::ssize(text);
@@ -81,12 +85,13 @@ std::optional<RunStatus> read_status(const RunFolder& folder) {
     RunStatus status;
     json.at("time").get_to(status.time);
     json.at("state").get_to(status.state);
-    json.at("update").get_to(status.update);
-    json.at("samples_used").get_to(status.samples_used);
-    json.at("samples_delivered").get_to(status.samples_delivered);
+    const auto count = [&](const char* key) { return whole_number(json.at(key)).value(); };
+    status.update = count("update");
+    status.samples_used = count("samples_used");
+    status.samples_delivered = count("samples_delivered");
     json.at("seconds_since_sample").get_to(status.seconds_since_sample);
-    json.at("buffer_size").get_to(status.buffer_size);
-    json.at("buffer_capacity").get_to(status.buffer_capacity);
+    status.buffer_size = count("buffer_size");
+    status.buffer_capacity = count("buffer_capacity");
     return status;
   } catch (const std::exception&) {
     return std::nullopt;

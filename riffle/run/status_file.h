@@ -51,6 +51,7 @@ class StatusFile {
  private:
   void run();
   void write();
+  void try_to_write();
 
   const RunFolder folder_;
   const std::function<void(RunStatus&)> complete_;

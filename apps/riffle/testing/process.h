@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +42,7 @@ class Process {
     if (pid_ != 0) return;
     const int out = ::open(errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
     ::dup2(out, STDERR_FILENO);
+    ::dup2(::open("/dev/null", O_WRONLY), STDOUT_FILENO);
     if (::chdir(folder.c_str()) == 0) ::execv(RIFFLE_PROGRAM, argv.data());
     ::_exit(127);
   }
@@ -57,13 +59,15 @@ class Process {
   std::optional<int> ended(double seconds) {
     const auto start = Clock::now();
     int status = 0;
-    while (::waitpid(pid_, &status, WNOHANG) == 0) {
+    while (::wait4(pid_, &status, WNOHANG, &usage_) == 0) {
       if (seconds_since(start) > seconds) return std::nullopt;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     pid_ = -1;
     return status;
   }
+  // Returns the most memory that it ever had, once it has ended.
+  std::int64_t peak_bytes() const { return std::int64_t{usage_.ru_maxrss} * 1024; }
   std::string errors() const { return content(errors_); }
   // Returns whether `condition` came true in time and before the process ended.
   bool becomes(const std::function<bool()>& condition, double seconds) {
@@ -88,6 +92,7 @@ class Process {
   static inline int started_ = 0;
   fs::path errors_;
   pid_t pid_;
+  struct rusage usage_ {};
 };
 
 }  // namespace riffle

@@ -65,7 +65,7 @@ struct StillDecoder {
   // Waits for room before the pixels are allocated: only then is their number known.
   static int get_buffer(AVCodecContext* context, AVFrame* frame, int flags) {
     auto& decoder = *static_cast<StillDecoder*>(context->opaque);
-    constexpr std::uint64_t kBytesAPixel = 4 + 3;  // FFmpeg's frame at the most, and the picture
+    constexpr std::uint64_t kBytesAPixel = 8 + 3;  // FFmpeg's frame at the most, and the picture
     if (!decoder.memory) {
       decoder.memory = std::make_unique<DecodingMemory>(static_cast<std::uint64_t>(frame->width) *
                                                         static_cast<std::uint64_t>(frame->height) *
