@@ -244,17 +244,21 @@ at::Tensor PictureLog::read(std::span<const std::uint64_t> arrivals,
                     [&](std::size_t i) { return std::pair(at[i].segment, at[i].record); });
   std::vector<std::byte> record(bytes);
   std::optional<InputFile> file;
-  std::int64_t opened = -1;
+  std::optional<std::int64_t> opened;
   const auto read_record = [&](std::size_t i) {
     if (opened != at[i].segment) {
-      opened = -1;
+      opened.reset();
       file.emplace(open_segment(at[i].segment));
       opened = at[i].segment;
+    }
+    // Checked first: a place in the file must not overflow.
+    if (at[i].record < 0 || static_cast<std::uint64_t>(at[i].record) > file->size()) {
+      throw Error(cat(path_of(*opened).string(), " has no record ", at[i].record));
     }
     file->read(kHeaderBytes + static_cast<std::uint64_t>(at[i].record) * bytes, record);
     if (get_number(record.data()) != arrivals[i] ||
         get_number(record.data() + 8) != record_checksum(record)) {
-      throw Error(cat(path_of(opened).string(), " is damaged: record ", at[i].record,
+      throw Error(cat(path_of(*opened).string(), " is damaged: record ", at[i].record,
                       " is not the picture of sample ", arrivals[i]));
     }
     std::memcpy(out + i * static_cast<std::size_t>(stored_bytes_), record.data() + kRecordHeader,

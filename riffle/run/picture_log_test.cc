@@ -1,5 +1,6 @@
 #include "riffle/run/picture_log.h"
 
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -263,6 +264,22 @@ TEST_F(PictureLogTest, AFailedFlushLosesAllThatCameSinceTheLastOne) {
   append(log, {1, 2}, {2, 3});
   log.sync();
   expect_readable(log);
+}
+
+TEST_F(PictureLogTest, PlacesThatDoNotExistAreRefused) {
+  auto log = open();
+  append(log, {3}, {0});
+  const std::vector<Slot> slots = {3};
+  const std::vector<std::uint64_t> arrivals = {0};
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t segment : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{2}, kMost}) {
+    const std::vector<PicturePlace> places = {{segment, 0}};
+    EXPECT_THROW(open().adopt(slots, arrivals, places), Error) << segment;
+  }
+  for (const std::int64_t record : {std::int64_t{-1}, std::int64_t{1}, kMost, kMost / 116}) {
+    const std::vector<PicturePlace> places = {{1, record}};
+    EXPECT_THROW(open().adopt(slots, arrivals, places), Error) << record;
+  }
 }
 
 TEST_F(PictureLogTest, DamageIsFoundAndTheFileNamed) {
