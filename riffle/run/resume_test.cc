@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <new>
 #include <set>
 #include <thread>
 
@@ -289,6 +290,23 @@ TEST_F(ResumeTest, ReadErrorsOnTheNewestCheckpointFallBackToTheOneBefore) {
     });
     resume(killed);
   }
+  expect_same(killed, folder_ / "whole");
+}
+
+TEST_F(ResumeTest, MemoryThatRunsOutDoesNotMakeACheckpointDamaged) {
+  train(tiny("minred"), folder_ / "whole");
+  const auto newest = some_checkpoints(folder_ / "whole", 2).front();
+  const fs::path killed = killed_after(folder_ / "whole", newest);
+  {
+    const FileFaults faults([&](FileStep step, const fs::path& path) {
+      const bool reads = step == FileStep::read && path.filename() == newest + ".safetensors";
+      if (reads) throw std::bad_alloc();
+      return FileFault{};
+    });
+    EXPECT_THROW(resume(killed), std::bad_alloc);
+  }
+  EXPECT_EQ(RunFolder::open(killed).checkpoint_names().back(), newest);
+  resume(killed);
   expect_same(killed, folder_ / "whole");
 }
 

@@ -25,7 +25,11 @@ TEST_F(RunResultTest, IsReadAsItWasWritten) {
   RunResult result;
   result.config = "train: {}";
   result.turns = {5, 9};
-  result.points = {{.update = 3, .samples_seen = 4, .accuracy = {{"set", {1, 2, std::nan("")}}}}};
+  ResultPoint point;
+  point.update = 3;
+  point.samples_seen = 4;
+  point.accuracy["set"] = {1, 2, std::nan("")};
+  result.points = {point};
   result.values = {{"loss", -0.5}};
   write_result(file(), result);
   const RunResult read = read_result(file());
