@@ -2,8 +2,7 @@
 
 // Channels are few and rows many, so the vectors run along the channels, and four rows at a time
 // keep the sums from waiting for one another.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define RIFFLE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define RIFFLE_CLONES
