@@ -32,11 +32,10 @@ from torch import nn
 from training_step import BLOCKS, METHODS
 
 FRESH, REPLAYED, PASSES, MEMORY = 10, 128, 3, 2500
-MEAN = torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)
-STD = torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1)
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
-def transformed(pictures):
+def transformed(pictures, mean, std):
     """One view of each picture of a batch in [0, 1]: crop, flip, brightness, contrast, saturation, grey."""
     side = pictures.shape[-1]
     crop = max(4, round(side * random.uniform(0.2, 1) ** 0.5))
@@ -50,7 +49,7 @@ def transformed(pictures):
             views = (base + random.uniform(0.6, 1.4) * (views - base)).clamp(0, 1)
     if random.random() < 0.2:
         views = views.mean(1, keepdim=True).expand_as(views)
-    return (views - MEAN.to(views.device)) / STD.to(views.device)
+    return (views - mean) / std
 
 
 class Reservoir:
@@ -92,6 +91,7 @@ class Peer:
         self.layout, self.memory = layout, Reservoir(lean)
         self.optimizer = torch.optim.SGD([*self.model.parameters(), *self.head.parameters()], 1e-3, 0.9, weight_decay=1e-4)
         self.stream = torch.rand(MEMORY + 1000, 3, args.size, args.size, device=args.device)
+        self.scale = [torch.tensor(values, device=args.device).view(3, 1, 1) for values in (MEAN, STD)]
         self.next = 0
         while self.next < MEMORY:  # as long as training waits for a full buffer in riffle
             self.memory.add(self.stream[self.next:self.next + FRESH], torch.zeros(FRESH, out, device=args.device))
@@ -100,7 +100,7 @@ class Peer:
     def update(self, fresh):
         places = self.memory.draw()
         batch = torch.cat([self.memory.pictures[places], fresh])
-        views = [transformed(batch).contiguous(memory_format=self.layout) for _ in range(2)]
+        views = [transformed(batch, *self.scale).contiguous(memory_format=self.layout) for _ in range(2)]
         with torch.autocast("cuda", torch.bfloat16) if self.bf16 else contextlib.nullcontext():
             z1, z2 = (self.model.projector(self.model.encoder(view)) for view in views)
             loss = self.model.loss(views, z1, z2)
