@@ -1,5 +1,6 @@
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,8 +58,9 @@ struct StepOptions : BenchTurns {
   }
 };
 
-// Measures the step of one method.
-void measure_step(const StepOptions& options) {
+// Measures the step of one method. `ceilings`: measured with the first; peaks of memory are told of
+// that one alone, since later ones cannot be told from it.
+void measure_step(const StepOptions& options, std::optional<Ceilings>& ceilings) {
   StepBench bench(options.model(), options.batch, options.size, torch::Device(options.device));
   constexpr double kWarmUpSeconds = 0.5;
   bench.round(kWarmUpSeconds);
@@ -92,11 +94,13 @@ void measure_step(const StepOptions& options) {
   result["objective"] = options.objective;
   result["images_per_s"] = rate;
   result["ms_per_update"] = 1e3 * static_cast<double>(options.batch) / rate;
-  result["peak_bytes"] = peak_bytes(options.device);  // before the ceilings take their share
-  const Ceilings ceilings = measure_ceilings(torch::Device(options.device));
+  if (!ceilings) {
+    result["peak_bytes"] = peak_bytes(options.device);  // before the ceilings take their share
+    ceilings = measure_ceilings(torch::Device(options.device));
+  }
   const StepCost cost = step_cost(options.model(), options.size, cuda ? 2 : 4);
-  result["arithmetic_share"] = rate * cost.operations / ceilings.operations_per_s;
-  result["bandwidth_share"] = rate * cost.bytes / ceilings.bytes_per_s;
+  result["arithmetic_share"] = rate * cost.operations / ceilings->operations_per_s;
+  result["bandwidth_share"] = rate * cost.bytes / ceilings->bytes_per_s;
   peers.report(result);
   if (options.json) {
     print_json_line(result);
@@ -117,14 +121,16 @@ void run(StepOptions options) {
     throw Error("--device cuda: no CUDA device is available");
   }
   torch::set_num_threads(options.threads);
+  std::optional<Ceilings> ceilings;
   if (options.objective != kAll) {
-    measure_step(options);
+    measure_step(options, ceilings);
     return;
   }
   for (const std::string& name : objective_names()) {
     options.objective = name;
     if (!options.json) std::cout << name << '\n';
-    measure_step(options);
+    measure_step(options, ceilings);
+    std::cout.flush();
   }
 }
 
