@@ -65,10 +65,10 @@ std::string ending_of(std::span<const std::byte> content) {
     std::string_view bytes;
     std::string_view ending;
   };
-  static constexpr std::array kKinds = {Kind{0, "\xff\xd8\xff", ".jpg"}, Kind{0, "\x89PNG", ".png"},
-                                        Kind{8, "WEBP", ".webp"},        Kind{0, "GIF8", ".gif"},
-                                        Kind{0, "BM", ".bmp"},           Kind{0, "II*", ".tif"},
-                                        Kind{0, "MM", ".tif"},           Kind{4, "ftyp", ".avif"}};
+  static constexpr std::array kKinds = {
+      Kind{0, "\xff\xd8\xff", ".jpg"}, Kind{0, "\x89PNG", ".png"},  Kind{8, "WEBP", ".webp"},
+      Kind{0, "GIF8", ".gif"},         Kind{0, "BM", ".bmp"},       Kind{0, "II*", ".tif"},
+      Kind{0, "MM", ".tif"},           Kind{4, "ftypavi", ".avif"}, Kind{4, "ftyp", ".heic"}};
   const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
   for (const Kind& kind : kKinds) {
     if (text.substr(std::min(kind.at, text.size())).starts_with(kind.bytes)) {

@@ -11,10 +11,10 @@
 #include "riffle/base/file.h"
 #include "riffle/base/new_file.h"
 #include "riffle/base/text.h"
-#include "riffle/image/codec.h"
 #include "riffle/image/resize.h"
 #include "riffle/pages/buffer_page.h"
 #include "riffle/report/html_page.h"
+#include "riffle/stream/decoding.h"
 #include "riffle/stream/uri.h"
 
 namespace riffle {
@@ -43,11 +43,9 @@ PictureFigure sheet(const std::string& title, const std::vector<const Chosen*>& 
                     const std::string& caption, const fs::path& folder) {
   std::vector<Picture> pictures;
   for (const Chosen* picture : which) {
-    DecodeFailure failure;
-    const auto bytes = read_bytes(folder / picture->kept.file);
-    if (auto decoded = decode(bytes, DecodeOptions{.short_side = kThumbnail}, failure)) {
-      pictures.push_back(fit_square(std::move(*decoded), kThumbnail));
-    }
+    const Decoding small{.options = {.short_side = kThumbnail}};
+    auto decoded = decode(read_bytes(folder / picture->kept.file), small);
+    if (decoded.picture) pictures.push_back(fit_square(std::move(*decoded.picture), kThumbnail));
   }
   return picture_sheet(title, pictures, caption);
 }

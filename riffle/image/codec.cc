@@ -5,6 +5,7 @@
 #include <new>
 #include <string_view>
 
+#include "riffle/image/heif.h"
 #include "riffle/image/jpeg.h"
 #include "riffle/image/png.h"
 
@@ -31,11 +32,13 @@ std::string what_else(std::span<const std::byte> bytes) {
   for (const auto& kind : kKinds) {
     if (starts_with(bytes, kind.prefix)) return "looks like " + std::string(kind.name);
   }
-  return "neither a JPEG nor a PNG";
+  return "not a picture of a kind that riffle reads";
 }
 
-std::optional<Picture> decode_known(std::span<const std::byte> bytes, const DecodeOptions& options,
-                                    DecodeFailure& failure) {
+}  // namespace
+
+std::optional<Picture> decode(std::span<const std::byte> bytes, const DecodeOptions& options,
+                              DecodeFailure& failure) {
   if (bytes.empty()) {
     failure = {"empty", "no bytes"};
     return std::nullopt;
@@ -43,23 +46,13 @@ std::optional<Picture> decode_known(std::span<const std::byte> bytes, const Deco
   try {
     if (starts_with(bytes, "\xff\xd8\xff")) return decode_jpeg(bytes, options, failure);
     if (starts_with(bytes, "\x89PNG\r\n\x1a\n")) return decode_png(bytes, options, failure);
+    if (is_heif(bytes)) return decode_heif(bytes, options, failure);
   } catch (const std::bad_alloc&) {
     failure = {"too large", "no memory for its pixels"};
     return std::nullopt;
   }
   failure = {"not a picture", what_else(bytes)};
   return std::nullopt;
-}
-
-}  // namespace
-
-std::optional<Picture> decode(std::span<const std::byte> bytes, const DecodeOptions& options,
-                              DecodeFailure& failure) {
-  auto picture = decode_known(bytes, options, failure);
-  if (picture && options.keep_file) {
-    picture->file = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
-  }
-  return picture;
 }
 
 }  // namespace riffle

@@ -1,4 +1,4 @@
-// JPEG and PNG, to and from bytes.
+// JPEG and PNG, to and from bytes; HEIC and AVIF from bytes (heif.h).
 //
 // Whatever is inside (EXIF orientation, CMYK, grey, palette, 16 bits, transparency), what comes out
 // of decode() is an upright 8-bit RGB picture. Transparency is dropped: the colour stored below it
@@ -22,8 +22,6 @@ struct DecodeOptions {
   int short_side = 0;
   // A picture that claims more pixels is refused before memory is allocated for it.
   std::int64_t max_pixels = 100'000'000;
-  // The picture keeps a copy of the bytes it was decoded from.
-  bool keep_file = false;
 };
 
 // Why a picture could not be decoded: `reason` is one of a few short words fit for counting

@@ -3,6 +3,9 @@
 #include <cstdio>
 
 #include <jpeglib.h>
+#ifdef RIFFLE_HEIF
+#include <libheif/heif.h>
+#endif
 #include <png.h>
 
 // In two steps, so that the macro's value becomes text, not its name.
@@ -12,8 +15,13 @@
 namespace riffle {
 
 std::vector<Library> image_libraries() {
+  Library heif{"libheif", {}, "HEIC and AVIF pictures"};
+#ifdef RIFFLE_HEIF
+  heif.version = heif_get_version();
+#endif
   return {{"libjpeg-turbo", RIFFLE_TEXT(LIBJPEG_TURBO_VERSION), {}},
-          {"libpng", png_get_libpng_ver(nullptr), {}}};
+          {"libpng", png_get_libpng_ver(nullptr), {}},
+          heif};
 }
 
 }  // namespace riffle

@@ -12,7 +12,7 @@ struct Picture {
   int width = 0;
   int height = 0;
   std::vector<std::uint8_t> rgb;  // height x width x 3
-  // The bytes that it was decoded from, if somebody wants them (DecodeOptions::keep_file). What is
+  // The bytes that it was decoded from, if somebody wants them (Decoding::keep_file). What is
   // made from a picture has none.
   std::shared_ptr<const std::vector<std::byte>> file;
 

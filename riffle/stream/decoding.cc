@@ -16,6 +16,14 @@ constexpr std::uint64_t kLeastBytes = std::uint64_t{64} << 10;
 constexpr int kMaxThreads = 256;
 constexpr int kMaxSize = 16384;
 
+std::optional<Picture> decode_any(std::span<const std::byte> bytes, const DecodeOptions& options,
+                                  DecodeFailure& failure) {
+#ifdef RIFFLE_FFMPEG
+  if (is_still_picture(bytes)) return decode_still_picture(bytes, options, failure);
+#endif
+  return decode(bytes, options, failure);
+}
+
 }  // namespace
 
 Decoding read_decoding(Uri& uri) {
@@ -24,23 +32,17 @@ Decoding read_decoding(Uri& uri) {
   const int cores =
       std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
   decoding.threads = static_cast<int>(uri.get_integer("threads", cores, 0, kMaxThreads));
-  decoding.options.keep_file = uri.get_bool("original", false);
+  decoding.keep_file = uri.get_bool("original", false);
   return decoding;
 }
 
-Decoded decode(std::span<const std::byte> bytes, const DecodeOptions& options) {
+Decoded decode(std::span<const std::byte> bytes, const Decoding& decoding) {
   Decoded decoded;
-#ifdef RIFFLE_FFMPEG
-  if (is_still_picture(bytes)) {
-    decoded.picture = decode_still_picture(bytes, options, decoded.failure);
-    if (decoded.picture && options.keep_file) {
-      decoded.picture->file =
-          std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
-    }
-    return decoded;
+  decoded.picture = decode_any(bytes, decoding.options, decoded.failure);
+  if (decoded.picture && decoding.keep_file) {
+    decoded.picture->file =
+        std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
   }
-#endif
-  decoded.picture = decode(bytes, options, decoded.failure);
   return decoded;
 }
 

@@ -19,6 +19,8 @@ constexpr std::uint64_t kAheadBytes = std::uint64_t{64} << 20;
 
 struct Decoding {
   DecodeOptions options;
+  // The picture keeps a copy of the bytes that it was decoded from.
+  bool keep_file = false;
   int threads = 0;  // 0: decodes in the reader's thread
 };
 
@@ -32,9 +34,9 @@ struct Decoded {
   DecodeFailure failure;
 };
 
-// Tells the kind by the content, whatever the name: JPEG, PNG and, in builds with FFmpeg, WebP,
-// TIFF, BMP and GIF.
-Decoded decode(std::span<const std::byte> bytes, const DecodeOptions& options);
+// Tells the kind by the content, whatever the name: JPEG, PNG, in builds with libheif HEIC and
+// AVIF, and in builds with FFmpeg WebP, TIFF, BMP and GIF.
+Decoded decode(std::span<const std::byte> bytes, const Decoding& decoding);
 
 // Returns the memory taken, in bytes. Even the smallest counts for something, so that tiny pictures
 // and failures do not pile up by the thousand.

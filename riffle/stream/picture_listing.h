@@ -15,7 +15,7 @@
 namespace riffle {
 
 // Returns whether a name ends as pictures do, in any case: .jpg, .jpeg, .png, .webp, .tif, .tiff,
-// .bmp, .gif, and .avif, .heic, .heif, which are skipped and counted.
+// .bmp, .gif, .avif, .heic and .heif.
 bool is_picture_name(std::string_view name);
 // Returns whether a file in a folder is looked at: one with such an ending, or with none.
 bool may_be_picture(std::string_view path);

@@ -44,7 +44,7 @@ Decoded load_picture(const FolderOptions& options, const std::string& path) {
     return loaded;
   }
   try {
-    return decode(read_bytes(file), options.decoding.options);
+    return decode(read_bytes(file), options.decoding);
   } catch (const Error& unreadable) {
     loaded.failure = {kUnreadable, unreadable.what()};
   }

@@ -178,7 +178,7 @@ class ShardsStream : public Stream {
   OpenedItem open(ShardItem item) const {
     OpenedItem opened;
     if (item.failure.reason.empty()) {
-      opened.decoded = decode(item.bytes, options_.decoding.options);
+      opened.decoded = decode(item.bytes, options_.decoding);
     } else {
       opened.decoded.failure = std::move(item.failure);
     }

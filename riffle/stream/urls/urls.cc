@@ -147,7 +147,7 @@ class UrlsStream : public Stream {
     OpenedUrl opened;
     opened.entry = std::move(fetched.entry);
     if (fetched.failure.reason.empty()) {
-      opened.decoded = decode(fetched.bytes, options_.decoding.options);
+      opened.decoded = decode(fetched.bytes, options_.decoding);
     } else {
       opened.decoded.failure = std::move(fetched.failure);
     }

@@ -33,11 +33,7 @@ constexpr std::array kStillKinds = {StillKind{"WebP", "RIFF", "WEBP", 8, AV_CODE
                                     StillKind{"TIFF", kTiffBig, "", 0, AV_CODEC_ID_TIFF},
                                     StillKind{"BMP", "BM", "", 0, AV_CODEC_ID_BMP},
                                     StillKind{"GIF", "GIF87a", "", 0, AV_CODEC_ID_GIF},
-                                    StillKind{"GIF", "GIF89a", "", 0, AV_CODEC_ID_GIF},
-                                    StillKind{"HEIC", "", "ftyphei", 4, AV_CODEC_ID_NONE},
-                                    StillKind{"HEIC", "", "ftyphev", 4, AV_CODEC_ID_NONE},
-                                    StillKind{"HEIC", "", "ftypmif1", 4, AV_CODEC_ID_NONE},
-                                    StillKind{"AVIF", "", "ftypavi", 4, AV_CODEC_ID_NONE}};
+                                    StillKind{"GIF", "GIF89a", "", 0, AV_CODEC_ID_GIF}};
 
 const StillKind* still_kind(std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
@@ -107,10 +103,6 @@ std::optional<Picture> decode_still_picture(std::span<const std::byte> bytes,
   const StillKind* kind = still_kind(bytes);
   if (kind == nullptr) {
     failure = {"not a picture", "neither WebP, TIFF, BMP nor GIF"};
-    return std::nullopt;
-  }
-  if (kind->codec == AV_CODEC_ID_NONE) {
-    failure = {"unsupported", cat("a ", kind->name, " picture; convert it to JPEG first")};
     return std::nullopt;
   }
   const VideoMessages quiet;

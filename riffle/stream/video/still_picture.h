@@ -9,11 +9,10 @@
 
 namespace riffle {
 
-// Returns whether the bytes begin like one of these kinds, or like HEIC or AVIF.
+// Returns whether the bytes begin like one of these kinds.
 bool is_still_picture(std::span<const std::byte> bytes);
 
-// As decode() of codec.h does for JPEG and PNG. HEIC and AVIF are unsupported, and the failure says
-// so. Thread-safe.
+// As decode() of codec.h does for JPEG and PNG. Thread-safe.
 std::optional<Picture> decode_still_picture(std::span<const std::byte> bytes,
                                             const DecodeOptions& options, DecodeFailure& failure);
 

@@ -8,6 +8,7 @@
 #include "riffle/base/file.h"
 #include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
+#include "riffle/image/libraries.h"
 #include "riffle/stream/decoding.h"
 #include "riffle/stream/stream.h"
 
@@ -17,6 +18,14 @@ namespace {
 namespace fs = std::filesystem;
 
 // One picture in all formats that Pillow writes, and some that are cut off or lie.
+// What an empty HEIC file is to a build with libheif, and to one without.
+std::string heif_failure() {
+  for (const Library& library : image_libraries()) {
+    if (library.name == "libheif") return library.version.empty() ? "unsupported" : "corrupt";
+  }
+  return "";
+}
+
 class StillPictureTest : public TempFolder {
  protected:
   void SetUp() override {
@@ -69,8 +78,8 @@ TEST_F(StillPictureTest, WhatIsCutOffIsAFailure) {
 }
 
 TEST_F(StillPictureTest, APictureOfTooManyPixelsIsRefusedBeforeItIsDecoded) {
-  DecodeOptions few;
-  few.max_pixels = 500;
+  Decoding few;
+  few.options.max_pixels = 500;
   for (const char* name : {"a.tiff", "a.bmp", "a.gif", "a.webp", "lossy.webp"}) {
     EXPECT_FALSE(decode(read_bytes(folder_ / name), few).picture) << name;
   }
@@ -86,7 +95,7 @@ TEST_F(StillPictureTest, AFolderOfAllKindsIsReadAndOthersAreCounted) {
   int samples = 0;
   while (stream->next()) ++samples;
   EXPECT_EQ(samples, 8);
-  EXPECT_THAT(stream->skipped(), testing::UnorderedElementsAre(testing::Pair("unsupported", 1),
+  EXPECT_THAT(stream->skipped(), testing::UnorderedElementsAre(testing::Pair(heif_failure(), 1),
                                                                testing::Pair("not a picture", 1)));
 }
 
