@@ -1,7 +1,9 @@
 #include "riffle/eval/feature_file.h"
 
 #include <bit>
+#include <fstream>
 #include <stdexcept>
+#include <string_view>
 
 #include <torch/types.h>
 
@@ -18,6 +20,8 @@ static_assert(std::endian::native == std::endian::little);
 
 // Room for any shape; both formats let spaces fill what is not needed.
 constexpr std::size_t kHeaderBytes = 256;
+// How the text of a safetensors header begins.
+constexpr std::string_view kFeatures = R"({"features":{"dtype":"F32",)";
 
 template <typename Length>
 std::string length_bytes(std::size_t value) {
@@ -36,8 +40,8 @@ std::string npy_header(std::int64_t rows, std::int64_t dim) {
 
 std::string safetensors_header(std::int64_t rows, std::int64_t dim) {
   const std::string start = length_bytes<std::uint64_t>(kHeaderBytes - sizeof(std::uint64_t));
-  std::string text = cat(R"({"features":{"dtype":"F32","shape":[)", rows, ',', dim,
-                         R"(],"data_offsets":[0,)", rows * dim * 4, "]}}");
+  std::string text = cat(kFeatures, R"("shape":[)", rows, ',', dim, R"(],"data_offsets":[0,)",
+                         rows * dim * 4, "]}}");
   text.resize(kHeaderBytes - start.size(), ' ');
   return start + text;
 }
@@ -52,11 +56,19 @@ const fs::path& known_format(const fs::path& path) {
 
 fs::path table_for(fs::path path) { return path.replace_extension(".csv"); }
 
+// Any .npy counts as one; a safetensors file may as well hold weights.
+bool is_matrix(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string start(sizeof(std::uint64_t) + kFeatures.size(), '\0');
+  if (!file.read(start.data(), std::ssize(start))) return false;
+  return path.extension() == ".npy" || start.ends_with(kFeatures);
+}
+
 // a.npy and a.safetensors would both have a.csv.
 const fs::path& only_one_of_its_name(const fs::path& path) {
   fs::path other = known_format(path);
   other.replace_extension(path.extension() == ".npy" ? ".safetensors" : ".npy");
-  if (!fs::exists(other)) return path;
+  if (!fs::exists(table_for(path)) || !is_matrix(other)) return path;
   throw Error(cat(path.string(), " would take the table of ", other.string(), ", ",
                   table_for(path).string(), "; give another name, or remove the other matrix"));
 }

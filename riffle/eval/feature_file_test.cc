@@ -65,6 +65,16 @@ TEST_F(FeatureFileTest, TwoMatricesDoNotShareATable) {
   EXPECT_NO_THROW(FeatureFile(folder_ / "a.npy", 2)) << "which replaces its own";
 }
 
+TEST_F(FeatureFileTest, WeightsOfTheSameNameAreNoMatrix) {
+  write_safetensors(folder_ / "a.safetensors", {{"weight", torch::zeros({3})}});
+  for (int time = 0; time < 2; ++time) {
+    FeatureFile file(folder_ / "a.npy", 2);
+    file.commit();
+  }
+  EXPECT_TRUE(fs::exists(folder_ / "a.csv"));
+  EXPECT_THROW(FeatureFile(folder_ / "a.safetensors", 2), Error);
+}
+
 TEST_F(FeatureFileTest, ASampleCountEndsTheStreamEarly) {
   const auto model = tiny_model();
   const auto stream = open_stream("synthetic:?size=16&seed=2");
