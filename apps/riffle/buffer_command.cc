@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <filesystem>
+#include <iomanip>
 #include <iostream>
 #include <map>
 #include <numeric>
@@ -60,6 +62,16 @@ std::string exported_name(std::size_t place) {
   return std::string(digits.size() < 7 ? 7 - digits.size() : 0, '0') + digits + ".jpg";
 }
 
+// Returns "2026-03-01T09:30:00.250Z"; nothing for a time that is unknown.
+std::string arrival_time(std::int64_t milliseconds) {
+  if (milliseconds <= 0) return "";
+  const std::time_t seconds = milliseconds / 1000;
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  return cat(std::put_time(&parts, "%FT%T."), std::setfill('0'), std::setw(3), milliseconds % 1000,
+             'Z');
+}
+
 // What the stream still knows of exported samples.
 struct Traced {
   explicit Traced(std::size_t samples) : keys(samples), files(samples) {}
@@ -106,11 +118,12 @@ std::pair<std::size_t, std::size_t> export_pictures(SavedBuffer& buffer,
   finish_progress();
   Traced traced(order.size());
   if (options.originals) traced = export_originals(buffer, order, options.folder);
-  std::string index = "file,index,arrival,clip,label,draws,nearest,weight,key,original\n";
+  std::string index = "file,index,arrival,time,clip,label,draws,nearest,weight,key,original\n";
   for (std::size_t i = 0; i < order.size(); ++i) {
     const KeptSample& sample = buffer.samples()[order[i]];
     index +=
         cat(exported_name(i), ',', sample.info.index, ',', sample.info.arrival, ',',
+            arrival_time(sample.info.time), ',',
             sample.info.clip == kNoClip ? std::string() : cat(sample.info.clip), ',',
             csv_field(sample.info.label), ',', sample.info.draws, ',',
             std::isfinite(sample.nearest) ? cat(sample.nearest) : std::string(), ',', sample.weight,

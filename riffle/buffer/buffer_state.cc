@@ -41,13 +41,16 @@ std::vector<SlotInfo> read_samples(const NamedTensors& tensors, std::int64_t cou
   const auto clips = find_integers(tensors, "clips", count);
   const auto draws = find_integers(tensors, "draws", count);
   auto labels = find_texts(tensors, "labels", count);
+  // Earlier versions did not note them.
+  std::vector<std::int64_t> times(labels.size(), 0);
+  if (tensor_or_null(tensors, "times") != nullptr) times = find_integers(tensors, "times", count);
   std::vector<SlotInfo> samples;
   samples.reserve(labels.size());
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (draws[i] < 0) throw Error(cat("saved state: a sample was drawn ", draws[i], " times"));
     samples.push_back({static_cast<std::uint64_t>(arrivals[i]),
                        static_cast<std::uint64_t>(indices[i]), clips[i], draws[i],
-                       std::move(labels[i])});
+                       std::move(labels[i]), times[i]});
   }
   return samples;
 }
@@ -138,7 +141,7 @@ NamedTensors BufferState::tensors() const {
   add("free", free);
   if (!newest.empty()) add("newest", newest);
 
-  std::vector<std::int64_t> sample_arrivals, indices, clips, draws;
+  std::vector<std::int64_t> sample_arrivals, indices, clips, draws, times;
   std::vector<std::string> labels;
   for (const auto& sample : samples) {
     sample_arrivals.push_back(static_cast<std::int64_t>(sample.arrival));
@@ -146,11 +149,14 @@ NamedTensors BufferState::tensors() const {
     clips.push_back(sample.clip);
     draws.push_back(sample.draws);
     labels.push_back(sample.label);
+    times.push_back(sample.time);
   }
   add("arrivals", sample_arrivals);
   add("indices", indices);
   add("clips", clips);
   add("draws", draws);
+  const bool known = std::ranges::any_of(times, [](std::int64_t time) { return time != 0; });
+  if (known) add("times", times);
   add_texts(tensors, "labels", labels);
   add_part(tensors, kPolicy, policy);
   return tensors;

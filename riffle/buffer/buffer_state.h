@@ -21,6 +21,8 @@ struct SlotInfo {
   std::int64_t clip = kNoClip;
   std::int64_t draws = 0;
   std::string label;
+  // Sample::time. Nothing is decided by it.
+  std::int64_t time = 0;
 };
 
 // State belongs to the configuration it was saved under: what must be the same.

@@ -27,6 +27,8 @@ struct Sample {
   std::string label;
   // Where it came from: a path, a URL, a member of a shard; each frame of a clip has its own.
   std::string key;
+  // When it was read, in milliseconds since 1970; 0: unknown. Set by who reads a stream for a run.
+  std::int64_t time = 0;
 };
 
 class Stream {

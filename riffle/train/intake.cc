@@ -108,6 +108,7 @@ std::optional<StreamBatch> Intake::read_batch() {
     }
     ++samples_;
     last_sample_ = Clock::now();
+    sample->time = static_cast<std::int64_t>(1000 * seconds_since_1970());
     batch.samples.push_back(std::move(*sample));
   }
   const at::Tensor pictures =

@@ -375,6 +375,7 @@ TEST_P(LearnerMethods, AGrowingRunRestoredBeforeOrAfterAGrowthEndsAsTheWholeOne)
     const NamedTensors state = rest.learner->save();
     ASSERT_EQ(state.size(), expected.size());
     for (std::size_t i = 0; i < state.size(); ++i) {
+      if (state[i].first == "buffer.times") continue;  // the clock's
       EXPECT_TRUE(torch::equal(state[i].second, expected[i].second))
           << state[i].first << " of the run from update " << rest.from;
     }

@@ -67,6 +67,9 @@ inline NamedTensors state_of(const fs::path& run) {
   return state;
 }
 
+// Returns whether the wall clock decides what a tensor of a state holds.
+inline bool is_time(const std::string& name) { return name == "buffer.times"; }
+
 inline void expect_same(const fs::path& a, const fs::path& b) {
   EXPECT_EQ(metrics_of(a), metrics_of(b));
   const auto first = state_of(a);
@@ -74,6 +77,7 @@ inline void expect_same(const fs::path& a, const fs::path& b) {
   ASSERT_EQ(first.size(), second.size());
   for (std::size_t i = 0; i < first.size(); ++i) {
     EXPECT_EQ(first[i].first, second[i].first);
+    if (is_time(first[i].first)) continue;
     EXPECT_TRUE(first[i].second.equal(second[i].second)) << first[i].first;
   }
 }
