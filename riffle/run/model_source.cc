@@ -9,7 +9,7 @@
 #include "riffle/model/vision_transformer.h"
 #include "riffle/run/checkpoint.h"
 #include "riffle/run/run_folder.h"
-#include "riffle/tensors/safetensors.h"
+#include "riffle/tensors/torch_file.h"
 
 namespace riffle {
 namespace {
@@ -72,8 +72,9 @@ EncoderInput EncoderSource::picture_size(std::int64_t asked) const {
 
 EncoderSource open_encoder(const std::string& from, const std::string& checkpoint) {
   if (std::filesystem::is_regular_file(from)) {
-    const NamedTensors weights = read_safetensors(from).tensors;
-    if (VisionTransformer::is_one(weights)) {
+    const auto [weights, metadata] = read_tensor_file(from);
+    // riffle's own files say what they hold.
+    if (VisionTransformer::is_one(weights) && !metadata.contains("arch")) {
       if (!checkpoint.empty()) throw Error(cat(from, " has no checkpoints"));
       return {.file = from,
               .encoder = make_vision_transformer(weights, from),

@@ -50,11 +50,11 @@ struct EncoderSource {
   EncoderInput picture_size(std::int64_t asked) const;
 };
 
-// Opens what open_model() does, and safetensors files with a Vision Transformer
+// Opens what open_model() does, and files with a Vision Transformer from elsewhere
 // (vision_transformer.h).
 EncoderSource open_encoder(const std::string& from, const std::string& checkpoint = "");
 
-// Opens a run folder or a safetensors file with an encoder (encoder_weights.h). `checkpoint`: of
+// Opens a run folder or a file with an encoder (encoder_weights.h). `checkpoint`: of
 // the run, by its name or by one of its files; default: the newest. Throws Error if `from` is
 // neither, if the run has no checkpoint yet, or if a file is damaged or does not fit.
 ModelSource open_model(const std::string& from, const std::string& checkpoint = "");

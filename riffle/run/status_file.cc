@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "riffle/base/clock.h"
 #include "riffle/base/file.h"
 #include "riffle/run/json_number.h"
 
@@ -15,11 +16,6 @@ namespace {
 
 constexpr std::chrono::seconds kEvery(1);
 constexpr std::size_t kMostBytes = 4096;
-
-double unix_time() {
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(since).count();
-}
 
 }  // namespace
 
@@ -60,7 +56,7 @@ void StatusFile::write() {
     status = status_;
   }
   complete_(status);
-  const nlohmann::ordered_json json = {{"time", unix_time()},
+  const nlohmann::ordered_json json = {{"time", seconds_since_1970()},
                                        {"state", status.state},
                                        {"update", status.update},
                                        {"samples_used", status.samples_used},

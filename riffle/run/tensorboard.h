@@ -1,4 +1,5 @@
-// Curves for TensorBoard: event files that its own reader opens (`tensorboard --logdir RUN`).
+// Curves, pictures and the configuration for TensorBoard: event files that its own reader opens
+// (`tensorboard --logdir RUN`).
 //
 // A file is a sequence of TFRecords: length, its checksum, an Event message, its checksum. Every
 // train or resume begins a new file; TensorBoard reads the files of a folder one after the other. A
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "riffle/base/file.h"
+#include "riffle/image/picture.h"
 #include "riffle/run/thinning.h"
 
 namespace riffle {
@@ -33,6 +35,11 @@ class EventFile {
   // Writes one event: a scalar for each value that is finite. Throws Error if the disk does not
   // take it; then the file is as before.
   void write(std::int64_t update, const std::vector<std::pair<std::string, double>>& values);
+
+  // Write an event: a picture, at any update; and the configuration, for the page HPARAMS. Numbers
+  // and "true" or "false" are shown as such. Throw Error as write() does.
+  void write_picture(std::int64_t update, const std::string& name, const Picture& picture);
+  void write_configuration(const std::vector<std::pair<std::string, std::string>>& values);
 
   const std::filesystem::path& path() const { return path_; }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -20,6 +21,21 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kPackageMissing = 77;  // an exit code of the script
+
+// Returns nothing if there is no TensorBoard.
+std::optional<nlohmann::json> read_by_tensorboard(const fs::path& folder) {
+  if (std::string(RIFFLE_PYTHON).empty()) return std::nullopt;
+  const std::string command =
+      cat("LD_PRELOAD= '", RIFFLE_PYTHON, "' '", RIFFLE_SOURCE_DIR,
+          "/riffle/run/testdata/read_events.py' '", folder.string(), "' 2>/dev/null");
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string out;
+  for (int c; (c = std::fgetc(pipe)) != EOF;) out.push_back(static_cast<char>(c));
+  const int code = WEXITSTATUS(pclose(pipe));
+  if (code == kPackageMissing) return std::nullopt;
+  EXPECT_EQ(code, 0) << command;
+  return nlohmann::json::parse(out);
+}
 
 class EventFileTest : public TempFolder {};
 
@@ -67,7 +83,6 @@ TEST_F(EventFileTest, ADiskThatDoesNotTakeAFileIsLeftWithoutOne) {
 }
 
 TEST_F(EventFileTest, TensorBoardReadsTheScalarsAndForgetsWhatAResumeTookBack) {
-  if (std::string(RIFFLE_PYTHON).empty()) GTEST_SKIP() << "needs a Python (scripts/setup --peers)";
   {
     // Killed before its first checkpoint, a run starts again.
     EventFile file(folder_, {.every = 10});
@@ -86,21 +101,30 @@ TEST_F(EventFileTest, TensorBoardReadsTheScalarsAndForgetsWhatAResumeTookBack) {
   file.write(30, {{"loss", 7.0}});
   file.write(40, {{"loss", 8.0}});
 
-  const std::string command =
-      cat("LD_PRELOAD= '", RIFFLE_PYTHON, "' '", RIFFLE_SOURCE_DIR,
-          "/riffle/run/testdata/read_events.py' '", folder_.string(), "' 2>/dev/null");
-  FILE* pipe = popen(command.c_str(), "r");
-  std::string out;
-  for (int c; (c = std::fgetc(pipe)) != EOF;) out.push_back(static_cast<char>(c));
-  const int code = WEXITSTATUS(pclose(pipe));
-  if (code == kPackageMissing) {
-    GTEST_SKIP() << "needs tensorboard in " << RIFFLE_PYTHON << " (scripts/setup --peers)";
-  }
-  ASSERT_EQ(code, 0) << command;
-  const auto scalars = nlohmann::json::parse(out);
+  const auto read = read_by_tensorboard(folder_);
+  if (!read) GTEST_SKIP() << "needs tensorboard in a Python (scripts/setup --peers)";
+  const auto& scalars = (*read)["scalars"];
   EXPECT_EQ(scalars["loss"], nlohmann::json({{10, -2.5}, {20, -5.0}, {30, 7.0}, {40, 8.0}}));
   EXPECT_EQ(scalars["nearest_0%"], nlohmann::json({{10, 0.125}, {20, 0.125}}));
   EXPECT_FALSE(scalars.contains("updates_per_batch"));
+}
+
+TEST_F(EventFileTest, TensorBoardReadsPicturesAndTheConfiguration) {
+  EventFile file(folder_, {.every = 1});
+  file.write_configuration({{"train.lr", "0.05"},
+                            {"train.drain", "false"},
+                            {"stream.uri", "folder:photos"},
+                            {"buffer.capacity", "8GiB"}});
+  file.write(1, {{"loss", 1.0}});
+  file.write_picture(1, "buffer", Picture(24, 16));
+  file.write_picture(2, "buffer", Picture(24, 16));
+  const auto read = read_by_tensorboard(folder_);
+  if (!read) GTEST_SKIP() << "needs tensorboard in a Python (scripts/setup --peers)";
+  EXPECT_EQ((*read)["pictures"]["buffer"], nlohmann::json({{1, 24, 16}, {2, 24, 16}}));
+  EXPECT_EQ((*read)["configuration"], (nlohmann::json{{"train.lr", 0.05},
+                                                      {"train.drain", false},
+                                                      {"stream.uri", "folder:photos"},
+                                                      {"buffer.capacity", "8GiB"}}));
 }
 
 }  // namespace

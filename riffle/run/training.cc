@@ -4,16 +4,16 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <thread>
 
 #include "riffle/base/clock.h"
 #include "riffle/base/error.h"
+#include "riffle/base/free_cores.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
+#include "riffle/run/buffer_sheet.h"
 #include "riffle/run/checkpoint.h"
 #include "riffle/run/checkpointer.h"
 #include "riffle/run/disk_need.h"
@@ -58,6 +58,14 @@ std::string progress_line(const UpdateReport& report, const Config& config,
 bool has_junk(const std::string& shapes) {
   return std::ranges::any_of(parse_shapes(shapes),
                              [](const Uri& shape) { return shape.scheme() == "junk"; });
+}
+
+std::vector<std::pair<std::string, std::string>> config_values(Config config) {
+  Fields fields;
+  config.describe(fields);
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const auto& field : fields.all()) values.emplace_back(field.key, field.get());
+  return values;
 }
 
 // One call of train or resume, from a learner that is ready to one that has stopped.
@@ -248,15 +256,25 @@ class Session {
     folder_.require_in_place();
     try {
       metrics_.write(report.update, line);
-      if (!events_) {
-        events_.emplace(folder_.tensorboard(), Thinning{metrics.every, metrics.dense},
-                        from_update_);
-      }
-      events_->write(report.update, line);
+      write_events(report.update, line);
     } catch (const Error& error) {
       if (std::has_single_bit(++metrics_failures_)) {
         log_warning(cat("metrics could not be written (", error.what(), "); training continues"));
       }
+    }
+  }
+
+  void write_events(std::int64_t update, const MetricsLine& line) {
+    const Thinning thinning{config_.metrics.every, config_.metrics.dense};
+    if (!events_) {
+      events_.emplace(folder_.tensorboard(), thinning, from_update_);
+      events_->write_configuration(config_values(config_));
+    }
+    events_->write(update, line);
+    // Pictures are large, so there are ever fewer.
+    const bool whole = update % config_.metrics.every == 0;
+    if (whole && std::has_single_bit(static_cast<std::uint64_t>(thinning.line_of(update)))) {
+      events_->write_picture(update, "buffer", buffer_sheet(learner_.buffer()));
     }
   }
 
@@ -315,16 +333,23 @@ PictureLog picture_log(const RunFolder& folder, const Learner& learner) {
   return {folder.checkpoints(), learner.buffer().slots(), learner.buffer().stored_bytes()};
 }
 
-// More threads than free cores make a run slower than fewer would.
-void tell_busy_cores(std::int64_t threads) {
-  const auto cores = static_cast<double>(std::thread::hardware_concurrency());
-  double load = 0;
-  if (threads < 2 || ::getloadavg(&load, 1) != 1) return;
-  const auto free_cores = std::max<std::int64_t>(1, std::llround(cores - load));
-  if (threads <= free_cores) return;
-  log_info(cat("other programs keep ", fixed(load, 1), " of ", cores, " cores busy: this run has ",
-               threads, " threads, and with --threads ", free_cores,
-               " it may be faster while they run"));
+// More threads than free cores make a run slower than fewer would. Returns how many it gets: those
+// asked for, or for 0 as many as cores are free now.
+std::int64_t chosen_threads(std::int64_t asked) {
+  const auto cores = std::max<std::int64_t>(1, std::thread::hardware_concurrency());
+  if (asked == 1 || cores == 1) return 1;
+  const double free_cores = measure_free_cores();
+  const std::int64_t fit = threads_for(free_cores);
+  const std::int64_t threads = asked > 0 ? asked : fit;
+  if (fit >= std::min(cores, asked > 0 ? asked : cores)) return threads;
+  const std::string why = cat("of ", cores, " cores, ", fixed(free_cores, 1), " are free now: ");
+  if (asked > 0) {
+    log_info(cat(why, "with --threads ", fit, " instead of ", asked, " this run may be faster"));
+  } else {
+    log_info(cat(why, "this run has ", fit, " threads and keeps them; --threads ", cores,
+                 " takes all cores"));
+  }
+  return threads;
 }
 
 TrainingResult begin(const RunFolder& folder, const Config& config, Learner& learner,
@@ -332,7 +357,6 @@ TrainingResult begin(const RunFolder& folder, const Config& config, Learner& lea
   log_info(cat("run ", folder.path().string(), ": filling a buffer of ",
                learner.buffer().capacity(), " from ", config.stream));
   tell_disk_need(folder, config, learner);
-  tell_busy_cores(config.learner.train.threads);
   return Session(folder, config, learner, picture_log(folder, learner), nullptr, options).run();
 }
 
@@ -386,7 +410,7 @@ TrainingResult train(Config config, const std::filesystem::path& path,
   // The number of threads is a part of the run, so that it continues the same on another machine.
   // So is the number of samples: a capacity in bytes holds fewer with more threads.
   auto& threads = config.learner.train.threads;
-  if (threads == 0) threads = std::max<std::int64_t>(1, std::thread::hardware_concurrency());
+  threads = chosen_threads(threads);
   const auto stream = open_stream(config.stream, config.shapes);
   Learner learner(config.learner, *stream);
   auto& buffer = config.learner.buffer;
