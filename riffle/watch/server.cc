@@ -5,18 +5,14 @@
 #include <optional>
 #include <thread>
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/random.h>
-#include <sys/socket.h>
-
-#ifdef RIFFLE_HTTP
-#include <httplib.h>
-#endif
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/pages/shown_curves.h"
+#ifdef RIFFLE_HTTP
+#include "riffle/watch/bounded_server.h"
+#endif
 #include "riffle/watch/page.h"
 #include "riffle/watch/watcher.h"
 
@@ -42,8 +38,6 @@ std::vector<Library> watch_libraries() { return {{"cpp-httplib", CPPHTTPLIB_VERS
 
 namespace {
 
-constexpr std::size_t kConnections = 256;
-constexpr int kPatience = 2;  // seconds
 constexpr const char* kJson = "application/json";
 
 const httplib::Headers kHeaders = {
@@ -66,14 +60,6 @@ bool equal_texts(const std::string& a, const std::string& b) {
 bool is_own_name(const std::string& host) {
   const std::string name = host.substr(0, host.rfind(':'));
   return name == "127.0.0.1" || name == "localhost" || name == "[::1]";
-}
-
-void set_socket_options(socket_t socket) {
-  // The library's default would let a second server share the port.
-  const int yes = 1;
-  ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  // Who connects and says nothing costs no thread.
-  ::setsockopt(socket, IPPROTO_TCP, TCP_DEFER_ACCEPT, &kPatience, sizeof kPatience);
 }
 
 void answer(httplib::Response& response, const std::optional<std::string>& json) {
@@ -114,12 +100,6 @@ std::string charts_json() {
 
 struct WatchServer::State {
   explicit State(const ServerOptions& given) : options(given), watcher(given.folder) {
-    http.new_task_queue = [] { return new httplib::ThreadPool(kConnections); };
-    http.set_read_timeout(kPatience);
-    http.set_write_timeout(kPatience);
-    http.set_keep_alive_max_count(1);
-    http.set_payload_max_length(0);
-    http.set_socket_options(set_socket_options);
     http.set_default_headers(kHeaders);
     http.set_pre_routing_handler([this](const auto& request, auto& response) {
       if (may_see(request)) return httplib::Server::HandlerResponse::Unhandled;
@@ -167,6 +147,7 @@ struct WatchServer::State {
     } else if (http.bind_to_port(options.host, options.port)) {
       port = options.port;
     }
+    http.let_many_wait();
     if (port > 0) return;
     throw Error(cat("cannot listen on ", options.host, " port ", options.port,
                     "; another program may have it: give another --port"));
@@ -174,7 +155,7 @@ struct WatchServer::State {
 
   const ServerOptions options;
   Watcher watcher;
-  httplib::Server http;
+  BoundedServer http;
   int port = -1;
   // 0: not yet, 1: serving, 2: asked to stop.
   std::atomic<int> phase = 0;

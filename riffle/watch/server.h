@@ -6,8 +6,7 @@
 // which a browser keeps to itself. Without one, only requests to this machine's own names are
 // answered, so that no other site's page can read the data through a name that leads here.
 //
-// Holds at most 256 connections at once, each with a thread; one that says or takes nothing for two
-// seconds is closed.
+// Slow and malformed clients cannot keep others out (bounded_server.h).
 #pragma once
 
 #include <filesystem>

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -40,6 +41,11 @@ class Client {
   bool connected() const { return connected_; }
   void say(const std::string& text) const {
     [[maybe_unused]] const auto sent = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
+  }
+  // Waits for it for a while; the end of the connection is one, too.
+  bool has_answer(std::chrono::milliseconds patience) const {
+    pollfd wanted{socket_, POLLIN, 0};
+    return ::poll(&wanted, 1, static_cast<int>(patience.count())) == 1;
   }
   std::string answer() const {
     std::string all;
@@ -152,11 +158,41 @@ TEST_F(WatchServerTest, TwoHundredSlowOrMalformedClientsDoNotStopIt) {
   }
   const auto begun = Clock::now();
   for (int i = 0; i < 5; ++i) {
-    // Those that trickle keep their connections.
     for (const auto& client : clients) client.say("a");
     EXPECT_THAT(ask("/data/runs"), StartsWith(kFine));
   }
   EXPECT_LT(seconds_since(begun), 5);
+}
+
+TEST_F(WatchServerTest, MoreSlowClientsThanItHoldsDoNotKeepOthersOut) {
+  start();
+  const auto slow = [&] {
+    Client client(server_->port());
+    client.say("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ");
+    return client;
+  };
+  std::vector<Client> clients;
+  for (int i = 0; i < 300; ++i) clients.push_back(slow());
+  const auto begun = Clock::now();
+  for (int round = 0; round < 30; ++round) {
+    for (const auto& client : clients) client.say("a");
+    EXPECT_THAT(ask("/data/runs"), StartsWith(kFine));
+    // Who was closed to make room comes again.
+    for (int i = 0; i < 10; ++i) clients.push_back(slow());
+  }
+  EXPECT_LT(seconds_since(begun), 10);
+}
+
+TEST_F(WatchServerTest, ARequestThatTricklesIsCutOff) {
+  start();
+  const Client client(server_->port());
+  client.say("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ");
+  const auto begun = Clock::now();
+  while (!client.has_answer(std::chrono::milliseconds(50)) && seconds_since(begun) < 10) {
+    client.say("a");
+  }
+  EXPECT_THAT(client.answer(), testing::Not(StartsWith(kFine)));
+  EXPECT_LT(seconds_since(begun), 10);
 }
 
 TEST_F(WatchServerTest, APortThatIsTakenIsNamed) {

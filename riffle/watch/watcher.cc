@@ -1,8 +1,12 @@
 #include "riffle/watch/watcher.h"
 
-#include <chrono>
 #include <cmath>
+#include <future>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "riffle/base/clock.h"
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/run/probe_record.h"
@@ -39,9 +43,16 @@ std::string curves_stamp(const RunFolder& folder) {
   return cat(stamp_of(folder.metrics()), ' ', stamp_of(folder.probes()));
 }
 
-double unix_now() {
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(since).count();
+// Calls `make` in a thread of the lowest priority: a run that keeps all cores busy hardly notices
+// it, however large its buffer is.
+template <typename Make>
+auto in_spare_time(const Make& make) {
+  return std::async(std::launch::async,
+                    [&make] {
+                      ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);
+                      return make();
+                    })
+      .get();
 }
 
 Json numbers(const std::vector<double>& values) {
@@ -103,7 +114,7 @@ Json Watcher::described(const FoundRun& run) {
     json["status"] = nullptr;
     if (const auto status = read_status(folder)) {
       json["status"] = {{"state", status->state},
-                        {"age", unix_now() - status->time},
+                        {"age", seconds_since_1970() - status->time},
                         {"update", status->update},
                         {"used", status->samples_used},
                         {"delivered", status->samples_delivered},
@@ -183,7 +194,8 @@ std::optional<std::string> Watcher::kept(const std::string& id) {
   const auto folder = RunFolder::open(run->path);
   const std::lock_guard one_at_a_time(picture_mutex_);
   const auto names = folder.checkpoint_names();
-  return remembered(kept_, id, join(names, " "), [&] { return kept_sheets(folder, kPictures); });
+  return remembered(kept_, id, join(names, " "),
+                    [&] { return in_spare_time([&] { return kept_sheets(folder, kPictures); }); });
 }
 
 }  // namespace riffle
