@@ -91,6 +91,8 @@ class ResNet(nn.Module):
 
 def make_encoder(tensors: list[tuple[str, Tensor]], metadata: Mapping[str, str]) -> ResNet:
     """Returns the network of weights as the C++ side gives them, in evaluation mode."""
+    if metadata["arch"] not in _BLOCKS:
+        raise ValueError(f"{metadata['arch']} is not a ResNet; `riffle export` writes it for timm")
     encoder = ResNet(metadata["arch"], metadata["stem"], int(metadata["width"]),
                      int(metadata["size"]))
     encoder.load_state_dict(dict(tensors), strict=True)

@@ -12,19 +12,23 @@
 #include "riffle/augment/imagenet_scale.h"
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
-#include "riffle/tensors/safetensors.h"
+#include "riffle/model/vision_transformer.h"
+#include "riffle/tensors/torch_file.h"
 
 namespace riffle {
 namespace {
 
 constexpr std::string_view kEncoder = "encoder.";
-constexpr std::string_view kClassifier = "fc.";
+// Of ResNets and of transformers.
+constexpr std::array<std::string_view, 2> kClassifiers = {"fc.", "head."};
 constexpr std::string_view kCounter = "num_batches_tracked";
 // Of a stage.
 constexpr int kMostBlocks = 6;
 // The largest kernel that every ResNet has. Its two sides are each this many times the width.
 constexpr const char* kLargestKernel = "layer4.0.conv2.weight";
 constexpr std::int64_t kLargestWidths = 8;
+// What every transformer has, and no ResNet.
+constexpr const char* kPatchWeights = "patch_embed.proj.weight";
 const std::array<std::string, 3> kArchitectureKeys = {"arch", "stem", "width"};
 
 std::string model_value(ModelConfig model, const std::string& key) {
@@ -45,8 +49,25 @@ ModelConfig model_of_metadata(const std::map<std::string, std::string>& metadata
   return model;
 }
 
+// Without metadata: timm's own files.
+ModelConfig transformer_of_shapes(const NamedTensors& tensors) {
+  ModelConfig model;
+  for (const Arch arch : {Arch::vit_s, Arch::vit_b}) {
+    for (const Stem stem : {Stem::standard, Stem::stride2, Stem::small}) {
+      model.arch = arch;
+      model.stem = stem;
+      const TransformerShape shape = transformer_shape(model);
+      const std::array wanted{shape.width, std::int64_t{3}, shape.patch, shape.patch};
+      if (tensor_or_null(tensors, kPatchWeights)->sizes() == at::IntArrayRef(wanted)) return model;
+    }
+  }
+  throw Error(cat("its '", kPatchWeights, "' is ", tensor_or_null(tensors, kPatchWeights)->sizes(),
+                  "; riffle trains vit-s and vit-b with patches of 16, 8 and 4 px"));
+}
+
 // Without metadata: torchvision's own files.
 ModelConfig model_of_shapes(const NamedTensors& tensors) {
+  if (tensor_or_null(tensors, kPatchWeights) != nullptr) return transformer_of_shapes(tensors);
   const torch::Tensor* stem = tensor_or_null(tensors, "conv1.weight");
   if (stem == nullptr || stem->dim() != 4) throw Error("it has no 'conv1.weight' of a ResNet");
   ModelConfig model;
@@ -82,6 +103,13 @@ ModelConfig model_of_shapes(const NamedTensors& tensors) {
 // A network is built before weights are copied into it. A file that only claims to be wide must not
 // have one built that is many times larger than the file.
 void require_claimed_width(const EncoderWeights& weights) {
+  if (is_transformer(weights.model.arch)) {
+    const torch::Tensor& token = weights.at("cls_token");
+    const std::int64_t heads = weights.model.arch == Arch::vit_b ? 12 : 6;
+    if (token.numel() % heads == 0 && token.numel() / heads == weights.model.width) return;
+    throw Error(cat("its 'cls_token' has shape ", token.sizes(), ", which is not of ",
+                    weights.architecture()));
+  }
   const torch::Tensor& kernel = weights.at(kLargestKernel);
   const bool fits = kernel.dim() == 4 && kernel.size(0) == kernel.size(1) &&
                     kernel.size(0) % kLargestWidths == 0 &&
@@ -138,7 +166,9 @@ namespace {
 EncoderWeights encoder_of(Safetensors file, const std::filesystem::path& path) {
   EncoderWeights weights;
   for (auto& [name, tensor] : file.tensors) {
-    if (!name.starts_with(kClassifier)) weights.tensors.emplace_back(name, std::move(tensor));
+    const auto begins = [&](std::string_view classifier) { return name.starts_with(classifier); };
+    if (std::ranges::any_of(kClassifiers, begins)) continue;
+    weights.tensors.emplace_back(name, std::move(tensor));
   }
   try {
     const bool described = file.metadata.contains(kArchitectureKeys.front());
@@ -158,12 +188,12 @@ EncoderWeights encoder_of(Safetensors file, const std::filesystem::path& path) {
 }  // namespace
 
 EncoderWeights read_encoder(const std::filesystem::path& path) {
-  return encoder_of(read_safetensors(path), path);
+  return encoder_of(read_tensor_file(path), path);
 }
 
 void load_initial(Objective& objective, const ModelConfig& model,
                   const std::filesystem::path& path) {
-  Safetensors file = read_safetensors(path);
+  Safetensors file = read_tensor_file(path);
   const auto is_encoder = [](const auto& item) { return item.first.starts_with(kEncoder); };
   if (std::ranges::any_of(file.tensors, is_encoder)) return load_state(objective, file.tensors);
   load_encoder(objective, model, encoder_of(std::move(file), path));

@@ -1,9 +1,11 @@
-// An encoder's weights without the heads, under torchvision's names, to and from safetensors files:
+// An encoder's weights without the heads, under torchvision's names (transformers: timm's), to and
+// from safetensors files and from those of torch.save():
 // what `riffle export` writes and model.init reads.
 //
 // The file's metadata says what the network is (arch, stem, width, features), which pictures it
 // learned from (size, px) and what it wants to be fed (mean, std of RGB values in [0, 1]). A file
-// without metadata is understood by the shapes of its tensors; a classifier (fc.*) is ignored.
+// without metadata is understood by the shapes of its tensors; a classifier (fc.*, head.*) is
+// ignored.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +42,8 @@ EncoderWeights encoder_weights(const Objective& objective, const ModelConfig& mo
 // Throws Error if the file cannot be written.
 void write_encoder(const std::filesystem::path& path, const EncoderWeights& weights);
 
-// Throws Error, naming the file, if it is not a safetensors file or does not hold a ResNet that
-// riffle has.
+// Throws Error, naming the file, if it is not one of these or does not hold a network that riffle
+// trains.
 EncoderWeights read_encoder(const std::filesystem::path& path);
 
 // Copies the weights into the encoder of `objective`, which has the configuration `model`. Throws

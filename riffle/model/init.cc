@@ -37,6 +37,12 @@ torch::Tensor Init::kaiming_normal(const std::string& name, torch::IntArrayRef s
       .contiguous(torch::MemoryFormat::ChannelsLast);
 }
 
+torch::Tensor Init::normal(const std::string& name, torch::IntArrayRef shape,
+                           float deviation) const {
+  return filled(seed_, path_ + name, shape,
+                [deviation](Random& random) { return deviation * random.normal(); });
+}
+
 torch::Tensor Init::linear_uniform(const std::string& name, torch::IntArrayRef shape,
                                    std::int64_t inputs) const {
   const float bound = 1.0f / std::sqrt(static_cast<float>(inputs));

@@ -21,6 +21,9 @@ class Init {
   // variance 2 / (out * height * width). Channels last.
   torch::Tensor kaiming_normal(const std::string& name, torch::IntArrayRef shape) const;
 
+  // Returns normal numbers of this deviation.
+  torch::Tensor normal(const std::string& name, torch::IntArrayRef shape, float deviation) const;
+
   // Returns what torch begins a linear layer with: uniform within 1 / sqrt(inputs), for its weight
   // and its bias.
   torch::Tensor linear_uniform(const std::string& name, torch::IntArrayRef shape,

@@ -20,15 +20,19 @@ void check_weight(const char* key, double value) {
 void ModelConfig::describe(Fields& fields) {
   fields.add("model.objective", objective, objective_names(),
              "the self-supervised method: what is learned from two views");
-  fields.add(
-      "model.arch", arch,
-      {{"resnet18", Arch::resnet18}, {"resnet50", Arch::resnet50}, {"resnet10", Arch::resnet10}},
-      "the encoder's layout");
+  fields.add("model.arch", arch,
+             {{"resnet18", Arch::resnet18},
+              {"resnet50", Arch::resnet50},
+              {"resnet10", Arch::resnet10},
+              {"vit-s", Arch::vit_s},
+              {"vit-b", Arch::vit_b}},
+             "the encoder's layout: a ResNet, or a Vision Transformer");
   fields.add("model.stem", stem,
              {{"standard", Stem::standard}, {"small", Stem::small}, {"stride2", Stem::stride2}},
              "the encoder's first layers: standard for large pictures, small up to 64 px, stride2 "
-             "for speed on small ones");
-  fields.add("model.width", width, "channels of the encoder's first stage");
+             "for speed on small ones; of a transformer, patches of 16, 4 and 8 px");
+  fields.add("model.width", width,
+             "channels of the encoder's first stage; of a transformer, of each head (vit-s has 6)");
   fields.add(
       "model.residual_gamma", residual_gamma,
       "initial scale of the last norm of a residual block; 0: the block begins as the identity");
@@ -87,6 +91,10 @@ void ModelConfig::validate() const {
   check_weight("model.visreg_invariance", visreg_invariance);
   check_weight("model.visreg_regulariser", visreg_regulariser);
   if (grow_every == 0) return;
+  if (is_transformer(arch)) {
+    throw Error(
+        cat("model.grow_every=", grow_every, " needs a ResNet; a transformer does not grow"));
+  }
   if (residual_gamma != 0.0) {
     throw Error(cat("model.grow_every=", grow_every, " needs model.residual_gamma=0, not ",
                     residual_gamma, ": a block that is added must begin as the identity"));

@@ -8,11 +8,16 @@
 
 namespace riffle {
 
-enum class Arch { resnet18, resnet50, resnet10 };
+enum class Arch { resnet18, resnet50, resnet10, vit_s, vit_b };
+// Whether it is a Vision Transformer; the others are ResNets.
+constexpr bool is_transformer(Arch arch) { return arch == Arch::vit_s || arch == Arch::vit_b; }
 enum class Stem {
-  standard,  // 7x7 stride 2 and max-pool
-  small,     // 3x3 stride 1, for pictures up to 64 px
-  stride2,   // 3x3 stride 2, no pool
+  // 7x7 stride 2 and max-pool; of a transformer: patches of 16 px
+  standard,
+  // 3x3 stride 1, for pictures up to 64 px; patches of 4 px
+  small,
+  // 3x3 stride 2, no pool; patches of 8 px
+  stride2,
 };
 
 struct ModelConfig {
@@ -20,7 +25,7 @@ struct ModelConfig {
   std::string objective = "simsiam";
   Arch arch = Arch::resnet18;
   Stem stem = Stem::standard;
-  // Channels of the first stage.
+  // Channels of the first stage, or of a transformer's head.
   std::int64_t width = 64;
   // Initial scale of a block's last norm; 0: the block begins as the identity.
   double residual_gamma = 0.0;

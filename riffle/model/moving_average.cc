@@ -4,17 +4,17 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "riffle/model/backbone.h"
 #include "riffle/model/mlp.h"
-#include "riffle/model/resnet.h"
 #include "riffle/model/weight_cast.h"
 
 namespace riffle {
 
-MovingAverage::MovingAverage(const ModelConfig& config, std::shared_ptr<const ResNet> encoder,
+MovingAverage::MovingAverage(const ModelConfig& config, std::shared_ptr<const Backbone> encoder,
                              std::shared_ptr<const Mlp> projector)
     : followed_encoder_(std::move(encoder)), followed_projector_(std::move(projector)) {
   const Init any(/*seed=*/0);  // begin() overwrites it
-  encoder_ = register_module("encoder", std::make_shared<ResNet>(config, any));
+  encoder_ = register_module("encoder", make_backbone(config, any));
   projector_ =
       register_module("projector", make_projector(config, followed_encoder_->features(), any));
   grow();

@@ -17,12 +17,12 @@
 namespace riffle {
 
 class Mlp;
-class ResNet;
+class Backbone;
 
 class MovingAverage : public torch::nn::Module {
  public:
   // A copy of these two, which config describes. The modules "encoder" and "projector".
-  MovingAverage(const ModelConfig& config, std::shared_ptr<const ResNet> encoder,
+  MovingAverage(const ModelConfig& config, std::shared_ptr<const Backbone> encoder,
                 std::shared_ptr<const Mlp> projector);
 
   // Returns embeddings, [n, projector_out] in float32, without a gradient.
@@ -39,9 +39,9 @@ class MovingAverage : public torch::nn::Module {
  private:
   std::vector<torch::Tensor> followed() const;
 
-  std::shared_ptr<const ResNet> followed_encoder_;
+  std::shared_ptr<const Backbone> followed_encoder_;
   std::shared_ptr<const Mlp> followed_projector_;
-  std::shared_ptr<ResNet> encoder_;
+  std::shared_ptr<Backbone> encoder_;
   std::shared_ptr<Mlp> projector_;
 };
 

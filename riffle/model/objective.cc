@@ -12,11 +12,11 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/model/alignment.h"
+#include "riffle/model/backbone.h"
 #include "riffle/model/byol.h"
 #include "riffle/model/encoder_weights.h"
 #include "riffle/model/mlp.h"
 #include "riffle/model/moving_average.h"
-#include "riffle/model/resnet.h"
 #include "riffle/model/simclr.h"
 #include "riffle/model/simsiam.h"
 #include "riffle/model/vicreg.h"
@@ -65,7 +65,7 @@ Objective::Objective(const ModelConfig& config, std::uint64_t seed)
     : feature_dim_(config.projector_out), grow_every_(config.grow_every) {
   config.validate();
   const Init init(seed);
-  encoder_ = register_module("encoder", std::make_shared<ResNet>(config, init.at("encoder")));
+  encoder_ = register_module("encoder", make_backbone(config, init.at("encoder")));
   projector_ =
       register_module("projector", make_projector(config, encoder_dim(), init.at("projector")));
   set_grown(grow_every_ == 0 ? encoder_->blocks_to_grow() : 0);

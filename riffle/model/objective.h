@@ -1,9 +1,9 @@
 // What is learned from two views. A self-supervised method is one file: an Objective that says what
 // the loss of a batch is, and adds the heads that only it has.
 //
-// All methods share the encoder (a ResNet, the module "encoder"), the projector (an Mlp, the module
-// "projector"), whose outputs are called embeddings, and what training needs around them: weights
-// cast to the type computed in, a network that grows, batch norms that count their batches,
+// All methods share the encoder (a Backbone, the module "encoder"), the projector (an Mlp, the
+// module "projector"), whose outputs are called embeddings, and what training needs around them:
+// weights cast to the type computed in, a network that grows, batch norms that count their batches,
 // features for the buffer and the collapse gauge.
 #pragma once
 
@@ -21,9 +21,9 @@
 namespace riffle {
 
 class Alignment;
+class Backbone;
 class Mlp;
 class MovingAverage;
-class ResNet;
 struct Pass;
 
 struct ObjectiveOutput {
@@ -103,7 +103,7 @@ class Objective : public Encoder {
 
   std::int64_t feature_dim_;
   std::int64_t grow_every_;
-  std::shared_ptr<ResNet> encoder_;
+  std::shared_ptr<Backbone> encoder_;
   std::shared_ptr<Mlp> projector_;
   std::shared_ptr<Alignment> alignment_;  // null without one
 };

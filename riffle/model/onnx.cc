@@ -6,6 +6,7 @@
 
 #include <torch/types.h>
 
+#include "riffle/base/error.h"
 #include "riffle/base/file.h"
 #include "riffle/base/protobuf.h"
 #include "riffle/base/text.h"
@@ -176,6 +177,11 @@ class Graph {
 }  // namespace
 
 std::string onnx_model(const EncoderWeights& weights) {
+  if (is_transformer(weights.model.arch)) {
+    throw Error(
+        "riffle writes ONNX models of ResNets; export a transformer as safetensors, which timm "
+        "reads");
+  }
   ProtobufMessage opset;
   opset.add_text(1, "");
   opset.add_integer(2, kOpset);

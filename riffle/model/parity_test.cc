@@ -168,17 +168,19 @@ TEST_P(Parity, ValuesLossGradientsAndThreeUpdatesAreThoseOfAnIndependentImplemen
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Parity,
-                         testing::Values(ParityCase{"Resnet18Small", "resnet18", "small",
-                                                    config(Arch::resnet18, Stem::small), 8, 32},
-                                         ParityCase{"Resnet50Standard", "resnet50", "standard",
-                                                    config(Arch::resnet50, Stem::standard), 8, 64},
-                                         method("SimSiam", "simsiam"), method("SimClr", "simclr"),
-                                         method("Byol", "byol"), method("VicReg", "vicreg"),
-                                         method("VisReg", "visreg")),
-                         [](const testing::TestParamInfo<ParityCase>& model) {
-                           return std::string(model.param.name);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Models, Parity,
+    testing::Values(ParityCase{"Resnet18Small", "resnet18", "small",
+                               config(Arch::resnet18, Stem::small), 8, 32},
+                    ParityCase{"Resnet50Standard", "resnet50", "standard",
+                               config(Arch::resnet50, Stem::standard), 8, 64},
+                    ParityCase{"VitSmall", "vit-s", "small", config(Arch::vit_s, Stem::small), 8,
+                               32},
+                    ParityCase{"VitByol", "vit-s", "stride2",
+                               config(Arch::vit_s, Stem::stride2, "byol"), 8, 32},
+                    method("SimSiam", "simsiam"), method("SimClr", "simclr"),
+                    method("Byol", "byol"), method("VicReg", "vicreg"), method("VisReg", "visreg")),
+    [](const testing::TestParamInfo<ParityCase>& model) { return std::string(model.param.name); });
 
 }  // namespace
 }  // namespace riffle

@@ -8,6 +8,7 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
+#include "riffle/model/backbone.h"
 #include "riffle/model/layers.h"
 #include "riffle/model/model_config.h"
 #include "riffle/model/stem.h"
@@ -25,24 +26,24 @@ class ResidualBlock : public torch::nn::Module {
 // Parameters are named as torchvision names them (conv1.weight, layer2.0.downsample.0.weight, ...),
 // so its files load. The last scale of each block starts at residual_gamma. Weights and maps are
 // channels last. forward() is safe to call from several threads unless it trains.
-class ResNet : public torch::nn::Module {
+class ResNet : public Backbone {
  public:
   ResNet(const ModelConfig& config, const Init& init);
 
   // Returns [batch, features()] for [batch, 3, height, width] or another ViewLayout.
-  torch::Tensor forward(const torch::Tensor& pictures, Pass pass) const;
+  torch::Tensor forward(const torch::Tensor& pictures, Pass pass) const override;
 
-  std::int64_t features() const { return features_; }
+  std::int64_t features() const override { return features_; }
 
   // A network can begin with one block a stage while the others sleep: training skips them, and
   // their parameters do not require a gradient. With a residual_gamma of 0, a block that has never
   // trained is exactly the identity, so waking it changes no output, and evaluation runs all blocks
   // whether they sleep or not. At first all are awake.
-  int blocks_to_grow() const { return static_cast<int>(growth_.size()); }
+  int blocks_to_grow() const override { return static_cast<int>(growth_.size()); }
   // Wakes the first `count` of those; the others sleep. The order: second blocks from the last
   // stage to the first, then third blocks, and so on.
-  void set_grown(int count);
-  int grown() const { return grown_; }
+  void set_grown(int count) override;
+  int grown() const override { return grown_; }
 
  private:
   struct Block {

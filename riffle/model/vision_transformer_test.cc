@@ -10,6 +10,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
+#include "riffle/model/encoder_weights.h"
 #include "riffle/tensors/safetensors.h"
 
 namespace riffle {
@@ -25,6 +26,8 @@ struct Kind {
   std::int64_t blocks = 2;
   bool layer_scale = true;
   std::int64_t registers = 0;
+  std::string register_name = "register_tokens";
+  std::int64_t placed = 1;
 };
 
 NamedTensors random_weights(const Kind& kind) {
@@ -43,9 +46,9 @@ NamedTensors random_weights(const Kind& kind) {
     add(name + ".bias", {width});
   };
   add("cls_token", {1, 1, width});
-  add("pos_embed", {1, 1 + kind.grid * kind.grid, width});
+  add("pos_embed", {1, kind.placed + kind.grid * kind.grid, width});
   add("mask_token", {1, width});
-  if (kind.registers > 0) add("register_tokens", {1, kind.registers, width});
+  if (kind.registers > 0) add(kind.register_name, {1, kind.registers, width});
   add("patch_embed.proj.weight", {width, 3, kind.patch, kind.patch});
   add("patch_embed.proj.bias", {width});
   for (std::int64_t i = 0; i < kind.blocks; ++i) {
@@ -67,8 +70,14 @@ NamedTensors random_weights(const Kind& kind) {
 class VisionTransformerParity : public TempFolder, public testing::WithParamInterface<Kind> {};
 INSTANTIATE_TEST_SUITE_P(
     All, VisionTransformerParity,
-    testing::Values(Kind{"dinov2"}, Kind{.name = "registers", .width = 128, .registers = 4},
-                    Kind{.name = "timm", .width = 192, .patch = 16, .layer_scale = false}),
+    testing::Values(
+        Kind{"dinov2"}, Kind{.name = "registers", .width = 128, .registers = 4},
+        Kind{.name = "timm", .width = 192, .patch = 16, .layer_scale = false},
+        Kind{.name = "timm_registers", .registers = 4, .register_name = "reg_token", .placed = 0},
+        Kind{.name = "timm_registers_with_places",
+             .registers = 4,
+             .register_name = "reg_token",
+             .placed = 5}),
     [](const auto& known) { return known.param.name; });
 
 TEST_P(VisionTransformerParity, GivesWhatTorchsOwnLayersGive) {
@@ -130,7 +139,27 @@ TEST(VisionTransformer, RefusesWhatDoesNotFit) {
     EXPECT_EQ(refusal(bad).empty(), is_next_block) << name;
   }
   VisionTransformer model(good);
-  EXPECT_THROW(model.encode(torch::zeros({1, 3, 50, 50})), Error);
+  EXPECT_THROW(model.forward(torch::zeros({1, 3, 50, 50}), {}), Error);
+}
+
+class TrainedTransformer : public TempFolder {};
+
+TEST_F(TrainedTransformer, IsExportedUnderTimmsNames) {
+  const ModelConfig config{.arch = Arch::vit_s, .stem = Stem::small, .projector_out = 16};
+  const auto objective = make_objective(config, /*seed=*/7);
+  const auto path = folder_ / "vit.safetensors";
+  write_encoder(path, encoder_weights(*objective, config, 32));
+  const torch::Tensor pictures = torch::randn({2, 3, 32, 32});
+  const torch::Tensor expected = objective->encode(pictures);
+  EXPECT_EQ(expected.size(1), 384);
+  const EncoderWeights weights = read_encoder(path);
+  EXPECT_EQ(weights.architecture(), "vit-s, stem small, width 64");
+  EXPECT_TRUE(make_encoder(weights)->encode(pictures).equal(expected));
+  // As a program that knows nothing of riffle reads it.
+  const NamedTensors tensors = read_safetensors(path).tensors;
+  EXPECT_TRUE(make_vision_transformer(tensors, path)->encode(pictures).equal(expected));
+  write_safetensors(path, tensors);
+  EXPECT_EQ(read_encoder(path).architecture(), "vit-s, stem small, width 64");
 }
 
 }  // namespace

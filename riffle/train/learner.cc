@@ -12,6 +12,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/model/state.h"
+#include "riffle/model/vision_transformer.h"
 #include "riffle/stream/pairs.h"
 #include "riffle/stream/shapes/junk.h"
 #include "riffle/train/learner_state.h"
@@ -102,6 +103,13 @@ Learner::Learner(const LearnerConfig& config, Stream& stream) {
   }
   if (config.buffer.is_none() && config.train.samples_per_stream_batch() != config.train.batch) {
     throw Error("train.stream_batch needs a buffer: without one a stream batch is trained on");
+  }
+  if (is_transformer(config.model.arch)) {
+    const std::int64_t patch = transformer_shape(config.model).patch;
+    if (config.augment.size % patch != 0) {
+      throw Error(cat("views of ", config.augment.size, " px for patches of ", patch,
+                      " px; give a --size that is a multiple of it, or another --stem"));
+    }
   }
   at::set_num_threads(config.train.threads > 0
                           ? static_cast<int>(config.train.threads)

@@ -32,6 +32,7 @@ torch::ScalarType type_of(const UpdaterConfig& config) {
 // The layout that the first convolution is quickest on.
 ViewLayout layout_of(const UpdaterConfig& config) {
   if (type_of(config) == torch::kFloat32) return ViewLayout::plain;
+  if (is_transformer(config.model.arch)) return ViewLayout::plain;
   if (config.model.stem != Stem::standard) return ViewLayout::padded;
   return config.augment.size % 2 == 0 ? ViewLayout::folded : ViewLayout::plain;
 }

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 
 MOMENTUM, WEIGHT_DECAY = 0.9, 1e-4
 BLOCKS = {"resnet10": (1, 1, 1, 1), "resnet18": (2, 2, 2, 2), "resnet50": (3, 4, 6, 3)}
+HEADS = {"vit-s": 6, "vit-b": 12}
 TYPES = {"F32": torch.float32, "I64": torch.int64}
 
 
@@ -52,7 +53,8 @@ class Network:
 
     def __init__(self, w, arch, stem, settings):
         self.w, self.stem, self.settings = w, stem, settings
-        self.blocks, self.bottleneck = BLOCKS[arch], arch == "resnet50"
+        self.heads = HEADS.get(arch)
+        self.blocks, self.bottleneck = BLOCKS.get(arch), arch == "resnet50"
 
     def norm(self, x, name, training):
         w = self.w
@@ -78,7 +80,43 @@ class Network:
             x = self.norm(self.conv(x, name + ".downsample.0", stride), name + ".downsample.1", training)
         return F.relu(x + y)
 
+    def attend(self, x, name):
+        """One head after the other."""
+        w, width = self.w, x.shape[2] // self.heads
+        query, key, value = (x @ w[name + ".qkv.weight"].T + w[name + ".qkv.bias"]).chunk(3, 2)
+        mixed = []
+        for head in range(self.heads):
+            q, k, v = (part[:, :, head * width:(head + 1) * width] for part in (query, key, value))
+            mixed.append(torch.softmax(torch.einsum("nid,njd->nij", q, k) / width ** 0.5, 2) @ v)
+        return torch.cat(mixed, 2) @ w[name + ".proj.weight"].T + w[name + ".proj.bias"]
+
+    def transform(self, x, prefix):
+        w, name = self.w, prefix + "encoder."
+        patches = w[name + "patch_embed.proj.weight"]
+        side, n = patches.shape[3], len(x)
+        cells = F.unfold(x, side, stride=side).transpose(1, 2)
+        rows = x.shape[2] // side
+        grid = w[name + "pos_embed"][:, 1:]
+        was = int(round(grid.shape[1] ** 0.5))
+        grid = F.interpolate(grid.transpose(1, 2).reshape(1, -1, was, was), size=(rows, rows), mode="bicubic")
+        x = cells @ patches.flatten(1).T + w[name + "patch_embed.proj.bias"] + grid.flatten(2).transpose(1, 2)
+        x = torch.cat([(w[name + "cls_token"] + w[name + "pos_embed"][:, :1]).expand(n, -1, -1), x], 1)
+
+        def norm(x, which):
+            centred = x - x.mean(-1, keepdim=True)
+            scaled = centred / (centred.pow(2).mean(-1, keepdim=True) + 1e-6).sqrt()
+            return scaled * w[which + ".weight"] + w[which + ".bias"]
+
+        for block in (f"{name}blocks.{i}" for i in range(12)):
+            x = x + self.attend(norm(x, block + ".norm1"), block + ".attn")
+            inner = norm(x, block + ".norm2") @ w[block + ".mlp.fc1.weight"].T + w[block + ".mlp.fc1.bias"]
+            inner = inner * (1 + torch.erf(inner / 2 ** 0.5)) / 2
+            x = x + inner @ w[block + ".mlp.fc2.weight"].T + w[block + ".mlp.fc2.bias"]
+        return norm(x[:, 0], name + "norm")
+
     def encode(self, x, training, prefix=""):
+        if self.heads:
+            return self.transform(x, prefix)
         x = self.conv(x, prefix + "encoder.conv1", 1 if self.stem == "small" else 2)
         x = F.relu(self.norm(x, prefix + "encoder.bn1", training))
         if self.stem == "standard":
@@ -170,7 +208,8 @@ class Network:
         w = self.w
         if method == "byol":
             keep = self.settings["ema"]
-            for name in [name for name in w if name.startswith("target.") and name.endswith((".weight", ".bias"))]:
+            for name in [name for name in w if name.startswith("target.")
+                         and name.endswith((".weight", ".bias", "cls_token", "pos_embed"))]:
                 w[name] = keep * w[name] + (1 - keep) * w[name.removeprefix("target.")].detach()
         if method == "visreg":
             w["slices.update"] += 1
@@ -193,7 +232,8 @@ def main():
     torch.set_num_threads(1)
     w = read(source)
     view1, view2 = w.pop("view1"), w.pop("view2")
-    trained = [name for name in w if name.endswith((".weight", ".bias")) and not name.startswith("target.")]
+    trained = [name for name in w if name.endswith((".weight", ".bias", "cls_token", "pos_embed"))
+               and not name.startswith("target.")]
     for name in trained:
         w[name].requires_grad_()
     network = Network(w, arch, stem, json.loads(settings))

@@ -2,7 +2,7 @@
 
 Usage: vision_transformer_reference.py INPUT OUTPUT
 
-INPUT is a safetensors file with weights under DINOv2's names and batches "pictures/NAME"; OUTPUT gets for each
+INPUT is a safetensors file with weights under DINOv2's or timm's names and batches "pictures/NAME"; OUTPUT gets for each
 "encoded/NAME", the class token after the last norm.
 """
 import sys
@@ -41,14 +41,14 @@ def encode(w, pictures):
     n, _, rows, columns = cells.shape[:4]
     cells = cells.permute(0, 2, 3, 1, 4, 5).reshape(n, rows * columns, -1)
     tokens = cells @ patches.flatten(1).T + w["patch_embed.proj.bias"]
-    grid = w["pos_embed"][:, 1:]
-    was = int(round(grid.shape[1] ** 0.5))
+    was = int(w["pos_embed"].shape[1] ** 0.5)
+    placed = w["pos_embed"].shape[1] - was * was
+    grid = w["pos_embed"][:, placed:]
     grid = F.interpolate(grid.reshape(1, was, was, -1).permute(0, 3, 1, 2), size=(rows, columns), mode="bicubic")
     tokens = tokens + grid.permute(0, 2, 3, 1).reshape(1, rows * columns, -1)
-    start = [(w["cls_token"] + w["pos_embed"][:, :1]).expand(n, -1, -1)]
-    if "register_tokens" in w:
-        start.append(w["register_tokens"].expand(n, -1, -1))
-    tokens = torch.cat([*start, tokens], 1)
+    start = torch.cat([w["cls_token"], w.get("register_tokens", w.get("reg_token", w["cls_token"][:, :0]))], 1)
+    start = torch.cat([start[:, :placed] + w["pos_embed"][:, :placed], start[:, placed:]], 1)
+    tokens = torch.cat([start.expand(n, -1, -1), tokens], 1)
     depth = 0
     while (name := f"blocks.{depth}") + ".norm1.weight" in w:
         normed = norm(w, name + ".norm1")(tokens)
