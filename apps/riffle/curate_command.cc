@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <iostream>
 #include <map>
+#include <thread>
+#include <vector>
 
 #include "apps/riffle/commands.h"
 #include "apps/riffle/encoder_flags.h"
@@ -9,6 +12,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/curate/curate.h"
+#include "riffle/run/config.h"
 
 namespace riffle {
 namespace {
@@ -16,6 +20,7 @@ namespace {
 struct CurateOptions : EncoderFlags {
   CurateConfig config;
   std::string out;
+  std::vector<std::string> assignments;
   bool list = false;
   bool json = false;
 };
@@ -56,15 +61,72 @@ void set_output(const std::string& out, CurateConfig& config) {
   throw Error(cat("'", out, "' is not a pattern for shards; write shards:FOLDER/part-%06d.tar"));
 }
 
-void run_curate(const CurateOptions& options) {
+// Returns what an encoder that learns on the way is and does, unless --set says otherwise.
+LearnerConfig learning_config(const CurateOptions& options) {
+  constexpr std::int64_t kSize = 64, kLargestSmall = 64, kMostBuffered = 4096;
+  const std::int64_t size = options.size > 0 ? options.size : kSize;
+  const std::int64_t batch = options.config.batch;
+  ConfigBuilder builder;
+  builder.set("augment.size", std::to_string(size));
+  builder.set("model.stem", size <= kLargestSmall ? "small" : "standard");
+  builder.set("train.batch", std::to_string(batch));
+  // Full, and so learned from, before the first picture has to leave the selection.
+  const std::int64_t buffered =
+      std::clamp(options.config.keep, batch, std::max(batch, kMostBuffered));
+  builder.set("buffer.capacity", std::to_string(buffered));
+  builder.set("train.schedule", "constant");
+  builder.set("train.max_updates", "0");
+  if (!options.device.empty()) builder.set("run.device", options.device);
+  for (const auto& assignment : options.assignments) builder.set_assignment(assignment);
+  LearnerConfig learner = builder.build().learner;
+  // The last bits of what is learned depend on it.
+  auto& threads = learner.train.threads;
+  if (threads == 0) threads = std::max<std::int64_t>(1, std::thread::hardware_concurrency());
+  return learner;
+}
+
+// Returns all that decides what is learned, in one line.
+std::string learning_text(LearnerConfig learner) {
+  Fields fields;
+  learner.model.describe(fields);
+  learner.augment.describe(fields);
+  learner.train.describe(fields);
+  learner.buffer.describe(fields);
+  std::string text = cat("learned on the way with seed=", learner.seed);
+  for (const auto& field : fields.all()) text += cat(' ', field.key, '=', field.get());
+  return text;
+}
+
+CurateResult curate_learning(const CurateOptions& options, CurateConfig config) {
+  if (config.near >= 0) {
+    throw Error("--near needs an --encoder: until one has learned, its distances mean nothing");
+  }
+  if (!options.checkpoint.empty()) throw Error("--checkpoint needs an --encoder");
+  const LearnerConfig learner = learning_config(options);
+  LearningEncoder encoder(learner);
+  config.encoder = learning_text(learner);
+  config.input = encoder.size();
+  config.batch = encoder.batch();
+  return curate(config, encoder);
+}
+
+CurateResult curate_with_encoder(const CurateOptions& options, CurateConfig config) {
+  if (!options.assignments.empty()) {
+    throw Error("--set is for an encoder that learns on the way; leave out --encoder");
+  }
   const EncoderSource source = options.open_any_encoder();
   source.encoder->to(options.device_for(source));
+  config.encoder = source.file;
+  config.input = source.picture_size(options.size);
+  return curate(config, *source.encoder);
+}
+
+void run_curate(const CurateOptions& options) {
   CurateConfig config = options.config;
   set_output(options.out, config);
-  config.encoder = source.file;
-  config.size = source.picture_size(options.size).crop;
   config.pictures = !options.list;
-  print(options, curate(config, *source.encoder));
+  print(options, options.run.empty() ? curate_learning(options, config)
+                                     : curate_with_encoder(options, config));
 }
 
 void add_choice_flags(CLI::App& command, CurateConfig& config) {
@@ -113,9 +175,14 @@ void add_curate_command(CLI::App& app) {
       ->option_text("NAME:key=value,...");
   command
       ->add_option("--encoder", options->run,
-                   "What pictures are compared by: a run folder, or a safetensors file")
-      ->required()
+                   "What pictures are compared by: a run folder, or a safetensors or .pth file; "
+                   "default: a network that learns on the way")
       ->option_text("RUN");
+  command
+      ->add_option("--set", options->assignments,
+                   "Without --encoder: a key of the network that learns, such as "
+                   "model.arch=resnet10; repeatable (riffle config lists them)")
+      ->option_text("KEY=VALUE");
   command
       ->add_option(
           "--out", options->out,

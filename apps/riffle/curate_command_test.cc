@@ -46,6 +46,41 @@ TEST_F(CurateCommandTest, StoppedOrKilledItEndsWithTheSelectionOfOnePass) {
   }
 }
 
+TEST_F(CurateCommandTest, WithoutAnEncoderOneLearnsOnTheWay) {
+  const std::string command =
+      "curate 'synthetic:?frames=8&size=16&seed=9&samples=600' --keep 40 --batch 16 --size 16 "
+      "--set model.arch=resnet10 --set model.width=4 --set model.projector_out=16 "
+      "--set train.threads=1 --set train.updates=1 ";
+  const auto outcome = riffle("-q " + command + "--out learned");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(std::ranges::count(content(folder_ / "learned/selection.csv"), '\n'), 41);
+  // What it learned can be used again.
+  const auto again = riffle(
+      "-q curate 'synthetic:?frames=8&size=16&seed=9&samples=60' --keep 9 --out again "
+      "--encoder learned/encoder.safetensors");
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+
+  Process begun(folder_, {"curate",  "synthetic:?frames=8&size=16&seed=9&samples=600",
+                          "--keep",  "40",
+                          "--batch", "16",
+                          "--size",  "16",
+                          "--set",   "model.arch=resnet10",
+                          "--set",   "model.width=4",
+                          "--set",   "model.projector_out=16",
+                          "--set",   "train.threads=1",
+                          "--set",   "train.updates=1",
+                          "--out",   "stopped"});
+  ASSERT_TRUE(begun.becomes([&] { return fs::exists(folder_ / "stopped/pictures"); }, 60));
+  begun.signal(SIGTERM);
+  ASSERT_TRUE(begun.ended(20));
+  const auto rest = riffle("-q " + command + "--out stopped");
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_EQ(content(folder_ / "stopped/selection.csv"), content(folder_ / "learned/selection.csv"));
+  expect_refused(command + "--near 0.1 --out x", "--near needs an --encoder");
+  expect_refused(command + "--encoder run --out x", "leave out --encoder");
+  EXPECT_FALSE(fs::exists(folder_ / "x"));
+}
+
 TEST_F(CurateCommandTest, BadUsageIsRefused) {
   const std::string stream = "curate 'synthetic:?size=16&samples=20' --encoder run ";
   expect_refused(stream + "--out x", "--keep");

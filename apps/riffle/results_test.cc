@@ -76,6 +76,23 @@ TEST_F(ResultsTest, ExportedWeightsStartAnotherRunAndAreProbedAndEmbeddedAsTheRu
   EXPECT_FALSE(fs::exists(folder_ / "r"));
 }
 
+TEST_F(ResultsTest, ATransformerIsTrainedResumedExportedAndProbed) {
+  std::string tiny = kTiny;
+  tiny.replace(tiny.find("resnet10"), 8, "vit-s");
+  ASSERT_EQ(riffle("-q train --run vit " + tiny).exit_code, 0);
+  EXPECT_EQ(riffle("resume vit --max-updates 22").exit_code, 0);
+  EXPECT_EQ(json_of("export vit --out vit.safetensors")["features"], 24);
+  expect_refused("export vit --out vit.onnx", "ResNets");
+  tiny.replace(tiny.find("--size 16"), 9, "--size 20");
+  expect_refused("train --run r " + tiny, "patches of 8 px");
+  const std::string sets =
+      " --train 'synthetic:?frames=1&size=16&samples=40' --val "
+      "'synthetic:?frames=1&seed=2&size=16&samples=20'";
+  const auto of_run = json_of("probe vit" + sets);
+  const auto of_file = json_of("probe vit.safetensors" + sets);
+  EXPECT_EQ(of_run["knn_top1"], of_file["knn_top1"]);
+}
+
 TEST_F(ResultsTest, TheEndingOfAFileSaysItsFormat) {
   train("run");
   EXPECT_EQ(json_of("export run --out a.onnx")["format"], "onnx");
@@ -148,7 +165,7 @@ TEST_F(ResultsTest, ABufferIsShownAndItsLeastRedundantPicturesAreExported) {
     EXPECT_THAT(
         index,
         StartsWith(
-            "file,index,arrival,clip,label,draws,nearest,weight,key,original\n0000000.jpg,"));
+            "file,index,arrival,time,clip,label,draws,nearest,weight,key,original\n0000000.jpg,"));
     EXPECT_EQ(std::count(index.begin(), index.end(), '\n'), 8);
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / ("out_" + policy)), {}), 8);
   }

@@ -37,7 +37,8 @@ std::string settings_text(const CurateConfig& config) {
                                                   : "";
   return cat(
       "stream ", config.stream, ", shapes '", config.shapes, "', keep ", config.keep, per,
-      ", near ", config.near, ", encoder ", config.encoder, ", size ", config.size, ", batch ",
+      ", near ", config.near, ", encoder ", config.encoder, ", size ", config.input.crop,
+      config.input.resize == config.input.crop ? "" : cat(" of ", config.input.resize), ", batch ",
       config.batch, config.pictures ? "" : ", no pictures",
       config.shards.empty() ? "" : cat(", shards ", config.shards, " of ", config.shard_size),
       config.assignments ? ", assignments" : "");
@@ -55,9 +56,11 @@ std::string shard_name(const std::string& pattern, std::size_t number) {
 
 class CuratingPass {
  public:
-  CuratingPass(const CurateConfig& config, Encoder& encoder)
+  // `learning`: null for an encoder that does not learn.
+  CuratingPass(const CurateConfig& config, Encoder& encoder, LearningEncoder* learning)
       : config_(config),
         encoder_(encoder),
+        learning_(learning),
         lock_(lock()),
         stream_(open_with_originals(config.stream, config.shapes)),
         signals_([this](const char*) { stop(); }, 0) {
@@ -76,8 +79,8 @@ class CuratingPass {
     const std::int64_t before = samples_;
     if (config_.samples == 0 || before < config_.samples) {
       const std::int64_t left = config_.samples > 0 ? config_.samples - before : 0;
-      embed(encoder_, *stream_, left, config_.size, config_.batch,
-            [this](const EmbeddedBatch& read) { take(read); });
+      read_batches(*stream_, left, config_.input.resize, config_.batch, "seen",
+                   [this](const PictureBatch& read) { take(read); });
     }
     if (samples_ == 0 && !stopped_) throw Error(cat(config_.stream, " has no samples"));
     CurateResult result;
@@ -138,6 +141,15 @@ class CuratingPass {
     for (std::size_t i = 0; i < names.size(); ++i) {
       selector_of(names[i]).restore(find_part(saved.tensors, cat("selector.", i, ".")));
     }
+    if (learning_ != nullptr) {
+      learning_->restore(find_part(saved.tensors, "encoder."));
+      const auto cursors = find_integers(saved.tensors, "cursors", numbers[2]);
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        SmallPictures& small = small_of(names[i]);
+        small.pictures.copy_(find_tensor(saved.tensors, cat("small.", i)));
+        small.cursor = cursors[i];
+      }
+    }
     stream_->seek(text("position"));
     position_ = text("position");
     if (config_.assignments) fs::resize_file(log_path(), static_cast<std::uintmax_t>(numbers[1]));
@@ -180,7 +192,42 @@ class CuratingPass {
     return all;
   }
 
-  void take(const EmbeddedBatch& read) {
+  // Of pictures kept, as the encoder sees them, by slot.
+  struct SmallPictures {
+    at::Tensor pictures;
+    // The slot whose feature is to be renewed next.
+    std::int64_t cursor = 0;
+  };
+
+  SmallPictures& small_of(const std::string& group) {
+    SmallPictures& small = small_[group];
+    if (!small.pictures.defined()) {
+      const int side = config_.input.resize;
+      small.pictures =
+          torch::zeros({selector_of(group).slot_count(), side, side, 3}, torch::kUInt8);
+    }
+    return small;
+  }
+
+  // Renews the features of the next `count` slots, or of those among them that hold a picture.
+  void refresh(const std::string& group, std::int64_t count) {
+    Selector& selector = selector_of(group);
+    SmallPictures& small = small_of(group);
+    std::vector<std::int64_t> slots;
+    for (std::int64_t i = 0; i < std::min(count, selector.slot_count()); ++i) {
+      if (selector.holds(small.cursor)) slots.push_back(small.cursor);
+      small.cursor = (small.cursor + 1) % selector.slot_count();
+    }
+    if (slots.empty()) return;
+    const at::Tensor pictures = small.pictures.index_select(0, integers_tensor(slots));
+    selector.refresh(slots, encode_pictures(encoder_, pictures, config_.input.crop));
+  }
+
+  void take(const PictureBatch& read) {
+    // A batch that the stop cut short is read again: where batches end decides who is compared.
+    if (stopped_ && std::ssize(read.samples) < config_.batch) return;
+    if (learning_ != nullptr) learning_->learn(read.samples, read.pictures);
+    const at::Tensor features = encode_pictures(encoder_, read.pictures, config_.input.crop);
     std::map<std::string, std::vector<std::int64_t>> groups;
     for (std::int64_t i = 0; i < std::ssize(read.samples); ++i) {
       groups[group_of(read.samples[static_cast<std::size_t>(i)])].push_back(i);
@@ -190,8 +237,14 @@ class CuratingPass {
       for (const std::int64_t i : places) {
         samples.push_back(read.samples[static_cast<std::size_t>(i)]);
       }
-      const at::Tensor rows = integers_tensor(places).to(read.features.device());
-      offer(selector_of(name), samples, read.features.index_select(0, rows));
+      const at::Tensor rows = integers_tensor(places);
+      const auto change =
+          offer(selector_of(name), samples, features.index_select(0, rows.to(features.device())));
+      if (learning_ == nullptr) continue;
+      for (const auto& [slot, place] : change.entered) {
+        small_of(name).pictures[slot].copy_(read.pictures[places[place]]);
+      }
+      refresh(name, std::ssize(places));
     }
     samples_ += std::ssize(read.samples);
     position_ = read.position;
@@ -200,20 +253,23 @@ class CuratingPass {
     saved_at_ = Clock::now();
   }
 
-  void offer(Selector& selector, std::span<const Sample> samples, const at::Tensor& features) {
-    const Selector::Change change = selector.offer(samples, features);
+  Selector::Change offer(Selector& selector, std::span<const Sample> samples,
+                         const at::Tensor& features) {
+    Selector::Change change = selector.offer(samples, features);
     for (const std::int64_t slot : change.left) leaving_.push_back(selector.kept(slot).file);
     if (config_.pictures) {
       for (const auto& [slot, place] : change.entered) {
         selector.set_file(slot, write(samples[place]));
       }
     }
-    if (!log_) return;
-    std::string lines;
-    for (const Repeat& repeat : change.repeats) {
-      lines += cat(repeat.index, ' ', repeat.of, ' ', encode_percent(repeat.key), '\n');
+    if (log_) {
+      std::string lines;
+      for (const Repeat& repeat : change.repeats) {
+        lines += cat(repeat.index, ' ', repeat.of, ' ', encode_percent(repeat.key), '\n');
+      }
+      log_->append(lines);
     }
-    log_->append(lines);
+    return change;
   }
 
   // Returns where the picture is now, below pictures().
@@ -241,6 +297,16 @@ class CuratingPass {
       names.push_back(name);
     }
     add_texts(state, "groups", names);
+    if (learning_ != nullptr) {
+      add_part(state, "encoder.", learning_->save());
+      std::vector<std::int64_t> cursors;
+      for (const std::string& name : names) {
+        const SmallPictures& small = small_of(name);
+        state.emplace_back(cat("small.", cursors.size()), small.pictures);
+        cursors.push_back(small.cursor);
+      }
+      state.emplace_back("cursors", integers_tensor(cursors));
+    }
     write_safetensors(state_path(), state,
                       {{"settings", settings_text(config_)}, {"position", position_}});
     remove_leaving();
@@ -264,6 +330,7 @@ class CuratingPass {
 
   void finish(CurateResult& result) {
     save();
+    if (learning_ != nullptr) finish_learning();
     std::vector<Chosen> pictures_kept;
     for (auto& [name, selector] : selectors_) {
       const auto part = chosen(selector);
@@ -291,6 +358,22 @@ class CuratingPass {
     if (config_.assignments) remove_durably(log_path());
   }
 
+  // Compares all by what was learned last, and leaves that.
+  void finish_learning() {
+    if (learning_->updates() == 0) {
+      log_warning(cat("the stream ended after ", samples_,
+                      " pictures, before anything was learned ",
+                      "from it: they are compared by an untrained network"));
+    }
+    for (auto& [name, selector] : selectors_) {
+      small_of(name).cursor = 0;
+      for (std::int64_t done = 0; done < selector.slot_count(); done += config_.batch) {
+        refresh(name, std::min(config_.batch, selector.slot_count() - done));
+      }
+    }
+    learning_->write(config_.out / "encoder.safetensors");
+  }
+
   // Puts the pictures into shards in order of arrival. The table then names the shard, too.
   void pack(std::vector<Chosen>& kept) const {
     std::optional<TarFile> tar;
@@ -310,7 +393,9 @@ class CuratingPass {
 
   const CurateConfig& config_;
   Encoder& encoder_;
-  std::map<std::string, Selector> selectors_;  // by what has a quota of its own
+  LearningEncoder* learning_;
+  std::map<std::string, Selector> selectors_;   // by what has a quota of its own
+  std::map<std::string, SmallPictures> small_;  // likewise, for an encoder that learns
   const FileLock lock_;
   std::unique_ptr<Stream> stream_;
   std::optional<AppendFile> log_;
@@ -340,7 +425,11 @@ bool is_shard_pattern(const std::string& name) {
 }
 
 CurateResult curate(const CurateConfig& config, Encoder& encoder) {
-  return CuratingPass(config, encoder).run();
+  return CuratingPass(config, encoder, nullptr).run();
+}
+
+CurateResult curate(const CurateConfig& config, LearningEncoder& encoder) {
+  return CuratingPass(config, encoder.encoder(), &encoder).run();
 }
 
 }  // namespace riffle

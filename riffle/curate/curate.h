@@ -5,8 +5,8 @@
 //   state.safetensors               all that the pass needs to continue, renewed every minute
 //   repeats.log                     with `assignments`: every picture that was not kept
 // and when it is done:
-//   pictures/, or shards of them; selection.csv, selection.html, and with `assignments`
-//   assignments.csv
+//   pictures/, or shards of them; selection.csv, selection.html; with `assignments`
+//   assignments.csv; encoder.safetensors of an encoder that learned on the way
 //
 // A pass that was stopped or killed, at any instant, continues with the same call and ends with the
 // same selection. A folder with a selection is never written to again.
@@ -17,7 +17,9 @@
 #include <map>
 #include <string>
 
+#include "riffle/curate/learning_encoder.h"
 #include "riffle/curate/selector.h"
+#include "riffle/eval/embedding.h"
 #include "riffle/model/encoder.h"
 
 namespace riffle {
@@ -38,8 +40,8 @@ struct CurateConfig {
   std::filesystem::path out;
   // Of the encoder, to know it again.
   std::string encoder;
-  // Side of the pictures that the encoder sees, px.
-  int size = 0;
+  // What it sees of a picture.
+  EncoderInput input = 0;
   std::int64_t batch = 256;
   // Read at most this many samples; 0: all.
   std::int64_t samples = 0;
@@ -78,5 +80,11 @@ bool is_shard_pattern(const std::string& name);
 // Throws Error if the folder holds a selection, a pass with other settings, or anything else; and
 // for streams and features as they do.
 CurateResult curate(const CurateConfig& config, Encoder& encoder);
+
+// The same with an encoder that learns on the way. Each batch teaches it before it is compared, and
+// as many of the kept pictures get new features as the batch has; at the end all do. Also leaves
+// encoder.safetensors. Needs memory for the kept pictures at its size. Requires config.batch and
+// config.input to be the encoder's.
+CurateResult curate(const CurateConfig& config, LearningEncoder& encoder);
 
 }  // namespace riffle

@@ -14,6 +14,7 @@
 #include "riffle/model/objective.h"
 #include "riffle/stream/libraries.h"
 #include "riffle/stream/testing/picture_folder.h"
+#include "riffle/train/testing/learner.h"
 
 namespace riffle {
 namespace {
@@ -51,7 +52,7 @@ class CurateTest : public PictureFolder {
     config.keep = 12;
     config.out = folder_ / out;
     config.encoder = "a test's";
-    config.size = 16;
+    config.input = 16;
     config.batch = 8;
     config.assignments = true;
     config.save_every_s = 0;
@@ -113,6 +114,78 @@ TEST_F(CurateTest, NearDropsCopiesAndNothingElse) {
   near.keep = 60;
   near.near = 1e-12;
   EXPECT_EQ(select(near).kept, 40);
+}
+
+// Sixty pictures teach it a few updates.
+class LearningCurateTest : public CurateTest {
+ protected:
+  CurateConfig learning_config(const std::string& out) const {
+    auto learning = config(out);
+    learning.batch = 8;
+    return learning;
+  }
+  static LearnerConfig learner() {
+    LearnerConfig config = small_learner("merge");
+    config.buffer.capacity = "16";
+    config.train.max_updates = 0;
+    config.train.schedule = ScheduleKind::constant;
+    return config;
+  }
+  static CurateResult select(const CurateConfig& config) {
+    LearningEncoder encoder(learner());
+    return curate(config, encoder);
+  }
+};
+
+TEST_F(LearningCurateTest, LearnsFromWhatPassesAndKeepsAsManyAsAsked) {
+  LearningEncoder encoder(learner());
+  const at::Tensor before = encoder.encoder().parameters().front().clone();
+  const auto result = curate(learning_config("out"), encoder);
+  EXPECT_EQ(result.kept, 12);
+  EXPECT_EQ(result.samples, 60);
+  // Two of seven whole batches fill the buffer, and the second is learned from already.
+  EXPECT_EQ(encoder.updates(), 3 * 6);
+  EXPECT_FALSE(encoder.encoder().parameters().front().equal(before));
+  EXPECT_TRUE(fs::exists(folder_ / "out/encoder.safetensors"));
+}
+
+TEST_F(LearningCurateTest, StoppedByAFailureAnywhereItEndsWithTheSameSelection) {
+  const auto quota = [this](const std::string& out) {
+    auto each = learning_config(out);
+    each.keep = 6;
+    each.per = Quota::label;
+    return each;
+  };
+  select(quota("whole"));
+  auto whole = contents(folder_ / "whole");
+  int failures = 0;
+  for (int failing = 5;; failing += 83) {
+    const std::string out = cat("out", failing);
+    std::atomic<int> steps = 0;
+    bool failed = false;
+    {
+      const FileFaults faults([&](FileStep step, const fs::path& path) {
+        const bool ours = path.string().find("photos") == std::string::npos;
+        const bool counts = ours && step != FileStep::read && step != FileStep::list;
+        return FileFault{counts && ++steps == failing ? ENOSPC : 0};
+      });
+      try {
+        select(quota(out));
+      } catch (const Error&) {
+        failed = true;
+      }
+    }
+    if (steps < failing) break;
+    if (failed) ++failures;
+    if (!fs::exists(folder_ / out / "selection.csv")) {
+      EXPECT_TRUE(select(quota(out)).finished);
+    }
+    auto left = contents(folder_ / out);
+    left.erase("state.safetensors");  // a failure after the selection was whole may leave it
+    left.erase("repeats.log");
+    EXPECT_EQ(left, whole) << failing;
+  }
+  EXPECT_GT(failures, 3);
 }
 
 TEST_F(CurateTest, StoppedByAFailureAnywhereItEndsWithTheSameSelection) {

@@ -17,8 +17,8 @@ constexpr std::int64_t kCandidates = 8;
 // What a float32 product of unit vectors may be off by, and more.
 constexpr double kProductRounding = 1e-5;
 
-// Weights without a limit: the encoder does not change, so old pictures need not make room, and a
-// selection is to be a summary.
+// Weights without a limit: a selection is to be a summary, in which old pictures need not make
+// room.
 NearestIndexConfig merging_index(const SelectorConfig& config) {
   NearestIndexConfig index;
   index.slots = config.keep + config.batch;
@@ -163,6 +163,13 @@ Selector::Change Selector::offer(std::span<const Sample> samples, const at::Tens
     if (!left) change.entered.emplace_back(slots[i], i);
   }
   return change;
+}
+
+void Selector::refresh(std::span<const std::int64_t> slots, const at::Tensor& features) {
+  std::vector<std::uint64_t> ages;
+  for (const std::int64_t slot : slots) ages.push_back(kept(slot).index);
+  index_->set(slots, ages, with_direction(features));
+  index_->check();
 }
 
 std::vector<std::int64_t> Selector::slots() const {

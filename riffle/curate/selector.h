@@ -70,6 +70,10 @@ class Selector {
   // [samples, dim], on any device. Throws Error for features that are not finite or all zero.
   Change offer(std::span<const Sample> samples, const at::Tensor& features);
 
+  // Gives kept pictures other features, as a network does that has learned since. Requires pictures
+  // in all of the slots. Throws Error as offer() does.
+  void refresh(std::span<const std::int64_t> slots, const at::Tensor& features);
+
   // Slots that hold a picture, in order of arrival.
   std::vector<std::int64_t> slots() const;
   const Kept& kept(std::int64_t slot) const { return kept_[static_cast<std::size_t>(slot)]; }
@@ -77,6 +81,9 @@ class Selector {
     kept_[static_cast<std::size_t>(slot)].file = std::move(file);
   }
   std::int64_t size() const { return index_->size(); }
+  // Slots are numbered from 0; there are keep and batch.
+  std::int64_t slot_count() const { return std::ssize(kept_); }
+  bool holds(std::int64_t slot) const { return index_->contains(slot); }
   // Returns the cosine distance to the nearest other one, by slot; 2 where there is none.
   std::vector<double> nearest();
 
