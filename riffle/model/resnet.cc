@@ -120,6 +120,9 @@ Layout layout_of(Arch arch) {
       return {{2, 2, 2, 2}, false};
     case Arch::resnet50:
       return {{3, 4, 6, 3}, true};
+    case Arch::vit_s:
+    case Arch::vit_b:
+      break;
   }
   throw std::logic_error("an architecture without a layout");
 }
