@@ -60,6 +60,7 @@ TransformerShape shape_in(const NamedTensors& weights) {
          tensor_or_null(weights, cat("blocks.", shape.blocks, ".norm1.weight")) != nullptr) {
     ++shape.blocks;
   }
+  if (shape.blocks == 0) throw Error("no 'blocks.0.norm1.weight'");
   shape.hidden = need_weight(weights, "blocks.0.mlp.fc1.weight", 2).size(0);
   shape.layer_scale = tensor_or_null(weights, "blocks.0.ls1.gamma") != nullptr;
   return shape;
