@@ -31,12 +31,12 @@ void require_whole_picture(const Decoded& decoded) {
 
 void read_picture(Bytes bytes) {
   for (const int short_side : {0, 8}) {
-    const DecodeOptions options{.short_side = short_side, .max_pixels = kMostPixels};
-    require_whole_picture(decode(bytes, options));
+    const Decoding decoding{.options = {.short_side = short_side, .max_pixels = kMostPixels}};
+    require_whole_picture(decode(bytes, decoding));
     // Damage inside a PNG is met by its checksums first; so again with these put right.
     std::vector<std::byte> repaired(bytes.begin(), bytes.end());
     repair_checksums(repaired);
-    require_whole_picture(decode(repaired, options));
+    require_whole_picture(decode(repaired, decoding));
   }
 }
 
