@@ -1,10 +1,6 @@
 #include "riffle/watch/watcher.h"
 
 #include <cmath>
-#include <future>
-
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "riffle/base/clock.h"
 #include "riffle/base/error.h"
@@ -41,18 +37,6 @@ std::string stamp_of(const fs::path& path) {
 
 std::string curves_stamp(const RunFolder& folder) {
   return cat(stamp_of(folder.metrics()), ' ', stamp_of(folder.probes()));
-}
-
-// Calls `make` in a thread of the lowest priority: a run that keeps all cores busy hardly notices
-// it, however large its buffer is.
-template <typename Make>
-auto in_spare_time(const Make& make) {
-  return std::async(std::launch::async,
-                    [&make] {
-                      ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);
-                      return make();
-                    })
-      .get();
 }
 
 Json numbers(const std::vector<double>& values) {
@@ -194,8 +178,7 @@ std::optional<std::string> Watcher::kept(const std::string& id) {
   const auto folder = RunFolder::open(run->path);
   const std::lock_guard one_at_a_time(picture_mutex_);
   const auto names = folder.checkpoint_names();
-  return remembered(kept_, id, join(names, " "),
-                    [&] { return in_spare_time([&] { return kept_sheets(folder, kPictures); }); });
+  return remembered(kept_, id, join(names, " "), [&] { return kept_sheets(folder, kPictures); });
 }
 
 }  // namespace riffle
