@@ -2,8 +2,8 @@
 # make test        set up, build, and run all tests
 # make test-long   what an attacker and a bad day can do, at length: kills, power cuts, forged runs, failing
 #                  allocations, a minute of fuzzing for each parser, soaks; about two hours
-# make test-sanitize, test-threads   all tests under the address and undefined-behaviour sanitizers; those that use
-#                  threads under the thread sanitizer
+# make test-sanitize, test-threads   all tests under the address and undefined-behaviour sanitizers; those of
+#                  base, image and stream under the thread sanitizer
 # make install     the program, libraries and headers to PREFIX; BUNDLE=1: with LibTorch
 # make wheel       the Python package in build/wheels, for the torch in .deps
 # make package     a .deb and a .tar.gz in build/packages, with LibTorch for CPUs

@@ -44,8 +44,9 @@ class VideoLiveStream : public VideoFolder {
     return open_stream(cat("video:", server_.url(target), "?", options));
   }
 
-  LoopbackServer server_;
+  // Before the server, whose threads send it until the server ends.
   std::vector<std::byte> film_;
+  LoopbackServer server_;
 };
 
 TEST_F(VideoLiveStream, ContinuesThroughStallsDisconnectionsAndErrors) {
