@@ -23,7 +23,8 @@ struct EncoderFlags {
   // Adds the flags that say where the encoder comes from. Flags write to this: it must outlive the
   // command.
   void add_source_to(CLI::App& command) {
-    command.add_option("RUN", run, "Run folder, or a safetensors or .pth file with an encoder")->required();
+    command.add_option("RUN", run, "Run folder, or a safetensors or .pth file with an encoder")
+        ->required();
     command
         .add_option("--checkpoint", checkpoint,
                     "Checkpoint, such as update-000000200, or its file; default: the newest")
