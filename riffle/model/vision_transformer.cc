@@ -169,12 +169,14 @@ void VisionTransformer::build(const Values& values) {
 torch::Tensor VisionTransformer::positions(std::int64_t rows, std::int64_t columns) const {
   const std::int64_t side = shape_.grid, placed = shape_.placed;
   if (rows == side && columns == side) return positions_;
-  const torch::Tensor grid = positions_.narrow(1, placed, side * side)
-                                 .reshape({1, side, side, shape_.width})
-                                 .permute({0, 3, 1, 2});
-  const torch::Tensor resized =
-      at::upsample_bicubic2d(grid, {rows, columns}, /*align_corners=*/false);
-  return torch::cat({positions_.narrow(1, 0, placed), resized.flatten(2).transpose(1, 2)}, 1);
+  // Resizing is linear. As a product its gradient is the same at every run on a GPU, too, where
+  // that of the operation itself is not.
+  const torch::Tensor cells = torch::eye(side * side, positions_.options().requires_grad(false))
+                                  .reshape({side * side, 1, side, side});
+  const torch::Tensor shares =
+      at::upsample_bicubic2d(cells, {rows, columns}, /*align_corners=*/false).flatten(1).t();
+  const torch::Tensor grid = positions_[0].narrow(0, placed, side * side);
+  return torch::cat({positions_.narrow(1, 0, placed), shares.matmul(grid).unsqueeze(0)}, 1);
 }
 
 // The class, registers if there are any, and the patches, each with its position if it has one.

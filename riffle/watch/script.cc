@@ -290,7 +290,7 @@ async function showPictures() {
       const answer = await get(path + id);
       nodes = (answer.sheets ?? [answer]).filter(sheet => sheet.pictures.length > 0).map(sheetOf);
       if (answer.map?.length > 0) nodes.push(mapOf(answer.map));
-      pictures[part] = stamp;
+      pictures[part] = answer.checkpoint ?? stamp;
     } catch (error) {
       nodes = [make('p', {}, error.message)];
     }

@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "riffle/base/clock.h"
 #include "riffle/watch/run_finder.h"
 
 namespace riffle {
@@ -30,7 +31,9 @@ class Watcher {
   //
   // Returns at most a few hundred points of every curve.
   std::optional<std::string> curves(const std::string& id);
-  // Return sheets (sheets.h), or {"error": ...} where they cannot be shown.
+  // Return sheets (sheets.h), or {"error": ...} where they cannot be shown. kept() may be of an
+  // earlier checkpoint: preparing them takes at most a hundredth of the time, so that a run beside
+  // does not notice it.
   std::optional<std::string> arrived(const std::string& id);
   std::optional<std::string> kept(const std::string& id);
 
@@ -39,6 +42,8 @@ class Watcher {
   struct Kept {
     std::string stamp;
     std::string text;
+    // Before this it is not made again, whatever the files look like.
+    Clock::time_point stays_until = {};
   };
   struct Facts {
     std::string stamp;

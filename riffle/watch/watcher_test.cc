@@ -57,6 +57,17 @@ TEST_F(WatcherTest, OnlyIdsOfItsRunsLeadAnywhere) {
   EXPECT_TRUE(watcher.curves(id_of(watcher, "b")));
 }
 
+TEST_F(WatcherTest, PicturesOfTheNextCheckpointWaitUntilThoseBeforeHaveCostLittle) {
+  train(tiny("merge"), folder_ / "runs/first");
+  Watcher watcher(folder_ / "runs");
+  const std::string id = id_of(watcher, "first");
+  const auto before = watcher.kept(id);
+  resume(folder_ / "runs/first", {"train.max_updates=22"});
+  EXPECT_EQ(watcher.kept(id), before);
+  EXPECT_EQ(Json::parse(*watcher.kept(id))["checkpoint"], "update-000000020");
+  EXPECT_EQ(Json::parse(*Watcher(folder_ / "runs").kept(id))["checkpoint"], "update-000000022");
+}
+
 TEST_F(WatcherTest, ARunHasItsStateItsCurvesAndItsPictures) {
   Config config = tiny("merge");
   config.checkpoint.keep = 2;
