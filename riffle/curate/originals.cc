@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cctype>
 #include <filesystem>
 #include <iomanip>
@@ -25,6 +26,7 @@ class WithOriginals : public Stream {
   explicit WithOriginals(std::unique_ptr<Stream> below) : below_(std::move(below)) {}
 
   std::optional<Sample> next() override {
+    if (stopped_) return std::nullopt;
     auto sample = below_->next();
     if (sample && !sample->picture.file) {
       sample->picture.file =
@@ -34,11 +36,16 @@ class WithOriginals : public Stream {
   }
   std::string position() const override { return below_->position(); }
   void seek(const std::string& position) override { below_->seek(position); }
-  void stop() override { below_->stop(); }
+  // Streams that never wait may continue after it; this one ends.
+  void stop() override {
+    stopped_ = true;
+    below_->stop();
+  }
   std::map<std::string, std::int64_t> skipped() const override { return below_->skipped(); }
 
  private:
   std::unique_ptr<Stream> below_;
+  std::atomic<bool> stopped_ = false;
 };
 
 std::string asking_for_files(const std::string& uri) {

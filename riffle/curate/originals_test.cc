@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "riffle/base/text.h"
 #include "riffle/image/codec.h"
 #include "riffle/stream/testing/picture_folder.h"
 
@@ -57,6 +58,13 @@ TEST(OriginalPath, NoNameLeadsOutOfTheFolder) {
   EXPECT_EQ(path("..", "shard.tar:a/b.c.jpg"), "_./000000000007-b.c.png");
   EXPECT_EQ(path("a/b\n\x1b[31m", "\xff.png"), "a_b___31m/000000000007-_.png");
   EXPECT_LT(path("", std::string(5000, 'x')).size(), 120u);
+}
+
+TEST(Originals, EndWhenTheyAreStopped) {
+  const auto stream = open_with_originals("synthetic:?size=16", "");
+  EXPECT_TRUE(stream->next());
+  stream->stop();
+  EXPECT_FALSE(stream->next());
 }
 
 }  // namespace
