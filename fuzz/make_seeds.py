@@ -20,6 +20,7 @@ import sys
 import tarfile
 import tempfile
 
+import torch
 from PIL import Image
 
 CORPUS = pathlib.Path(__file__).parent / "corpus"
@@ -126,6 +127,11 @@ def tensors():
     put("safetensors", "kinds", file({kind: {"dtype": kind, "shape": [], "data_offsets": [8 * i, 8 * i + size]}
                                       for i, (kind, size) in enumerate([("F64", 8), ("I64", 8)])}, bytes(16)))
     put("safetensors", "empty", file({}, b""))
+    weights = {"a": torch.arange(6.0).reshape(2, 3).t(), "b": torch.ones(2, dtype=torch.bfloat16)}
+    for name, zipped in (("zip", True), ("before-zip", False)):
+        saved = io.BytesIO()
+        torch.save({"epoch": 3, "state_dict": weights}, saved, _use_new_zipfile_serialization=zipped)
+        put("torch_file", name, saved.getvalue())
 
 
 def runs(program):

@@ -17,6 +17,7 @@
 #include "riffle/study/run_result.h"
 #include "riffle/study/study_file.h"
 #include "riffle/tensors/safetensors.h"
+#include "riffle/tensors/torch_file.h"
 
 namespace riffle::fuzz {
 namespace {
@@ -47,6 +48,8 @@ void may_refuse(const Read& read) {
 }  // namespace
 
 void read_tensors(Bytes bytes) { read_safetensors(run_inputs().put("tensors.safetensors", bytes)); }
+
+void read_torch_tensors(Bytes bytes) { read_torch_file(run_inputs().put("tensors.pth", bytes)); }
 
 void read_weights(Bytes bytes) {
   open_encoder(run_inputs().put("weights.safetensors", bytes).string());

@@ -20,6 +20,7 @@ const std::vector<Target>& targets() {
                                           {"wordnet", read_wordnet},
                                           {"labels", read_labels},
                                           {"safetensors", read_tensors},
+                                          {"torch_file", read_torch_tensors},
                                           {"weights", read_weights},
                                           {"manifest", read_a_manifest},
                                           {"picture_log", read_picture_log},

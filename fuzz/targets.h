@@ -40,6 +40,7 @@ void read_wordnet(Bytes bytes);
 void read_labels(Bytes bytes);
 // Files of weights and run folders (run_files.cc).
 void read_tensors(Bytes bytes);
+void read_torch_tensors(Bytes bytes);
 void read_weights(Bytes bytes);
 void read_a_manifest(Bytes bytes);
 void read_picture_log(Bytes bytes);

@@ -12,6 +12,10 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
+// Values that are copied may be recalled as often as the file likes, so they must be short.
+constexpr std::size_t kLongestName = 1000;
+constexpr std::size_t kMostParts = 16;
+
 // The machine that a pickle is a program for: a stack, marks in it, and a memo.
 class Unpickler {
  public:
@@ -191,6 +195,7 @@ class Unpickler {
       }
       case 0x93: {
         const Pickled name = pop(), module = pop();
+        if (module->text.size() + name->text.size() > kLongestName) throw Error("a name is long");
         push(make_text(Kind::global, cat(module->text, ' ', name->text)));
         return true;
       }
@@ -269,6 +274,7 @@ class Unpickler {
       case 'Q': {
         const Pickled value = make_value(Kind::persistent);
         const Pickled name = pop();
+        if (name->items.size() > kMostParts) throw Error("a name has many parts");
         value->items = name->items;
         push(value);
         return true;
