@@ -30,7 +30,7 @@ set(RIFFLE_PUBLIC_HEADERS
   riffle/train/updater.h)
 
 # The libraries to link: riffle::train and riffle::eval, and what they use.
-set(RIFFLE_PUBLIC_ROOMS base image stream tensors buffer augment model train eval)
+set(RIFFLE_PUBLIC_ROOMS base image stream tensors dist buffer augment model train eval)
 
 # Every header must be there, and what it includes must be among them: otherwise a program does not compile.
 foreach(header ${RIFFLE_PUBLIC_HEADERS})

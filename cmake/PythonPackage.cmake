@@ -33,7 +33,8 @@ target_compile_definitions(riffle_python PRIVATE TORCH_EXTENSION_NAME=_riffle)
 riffle_batch(riffle_python)
 # Nothing but the module's entry is visible, so that no other extension meets riffle's symbols; and no search path is needed
 # for libraries that `import torch` has loaded.
-target_link_options(riffle_python PRIVATE -Wl,--exclude-libs,ALL)
+# Libraries that the package does not use (MPI) need not be there.
+target_link_options(riffle_python PRIVATE -Wl,--exclude-libs,ALL -Wl,--as-needed)
 set(package ${CMAKE_BINARY_DIR}/python/riffle)
 set_target_properties(riffle_python PROPERTIES PREFIX "" OUTPUT_NAME _riffle SUFFIX ${RIFFLE_PYTHON_SUFFIX}
   CXX_VISIBILITY_PRESET hidden SKIP_BUILD_RPATH ON LIBRARY_OUTPUT_DIRECTORY ${package})

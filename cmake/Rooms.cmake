@@ -34,13 +34,14 @@ function(riffle_batch TARGET)
   set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
 endfunction()
 
-# Makes a ctest entry of each suite of a test program.
+# Makes a ctest entry of each suite of a test program. Suites named Ranks... run alone and as 2, 3 and 4 ranks.
 function(riffle_tests TARGET PREFIX)
   riffle_batch(${TARGET})
   set(suites ${CMAKE_CURRENT_BINARY_DIR}/${TARGET}_suites.cmake)
   set(script ${CMAKE_SOURCE_DIR}/cmake/DiscoverSuites.cmake)
   add_custom_command(TARGET ${TARGET} POST_BUILD BYPRODUCTS ${suites}
-    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${TARGET}> -DPREFIX=${PREFIX} -DFILE=${suites} -P ${script})
+    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${TARGET}> -DPREFIX=${PREFIX} -DFILE=${suites}
+      "-DMPIRUN=${MPIEXEC_EXECUTABLE}" -P ${script})
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${TARGET}_include.cmake
     "if(EXISTS ${suites})\n  include(${suites})\nelse()\n  add_test(${TARGET}_NOT_BUILT ${TARGET}_NOT_BUILT)\nendif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${TARGET}_include.cmake)

@@ -8,6 +8,7 @@
 
 #include "riffle/base/library.h"
 #include "riffle/base/text.h"
+#include "riffle/dist/libraries.h"
 #include "riffle/image/libraries.h"
 #include "riffle/stream/libraries.h"
 #include "riffle/watch/server.h"
@@ -28,8 +29,8 @@ std::string version_text() {
            NLOHMANN_JSON_VERSION_PATCH),
        {}},
       {"yaml-cpp", RIFFLE_YAML_CPP_VERSION, {}}};
-  for (const auto& room :
-       {base_libraries(), image_libraries(), stream_libraries(), watch_libraries()}) {
+  for (const auto& room : {base_libraries(), image_libraries(), stream_libraries(),
+                           dist_libraries(), watch_libraries()}) {
     libraries.insert(libraries.end(), room.begin(), room.end());
   }
   constexpr std::size_t kColumn = 15;

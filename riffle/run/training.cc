@@ -13,6 +13,7 @@
 #include "riffle/base/free_cores.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
+#include "riffle/dist/ranks.h"
 #include "riffle/run/buffer_sheet.h"
 #include "riffle/run/checkpoint.h"
 #include "riffle/run/checkpointer.h"
@@ -402,10 +403,18 @@ void require_end_ahead(const Config& config, std::int64_t update) {
   throw Error(cat("the run has made ", update, " updates, more than --max-updates ", end));
 }
 
+// N processes must not train N networks.
+void require_one_process() {
+  const Ranks& ranks = ranks_of_process();
+  if (ranks.alone()) return;
+  throw Error(cat("this is one of ", ranks.size(), " processes; riffle trains in one"));
+}
+
 }  // namespace
 
 TrainingResult train(Config config, const std::filesystem::path& path,
                      const TrainingOptions& options) {
+  require_one_process();
   RunFolder::require_free(path);
   // The number of threads is a part of the run, so that it continues the same on another machine.
   // So is the number of samples: a capacity in bytes holds fewer with more threads.
@@ -421,6 +430,7 @@ TrainingResult train(Config config, const std::filesystem::path& path,
 TrainingResult resume(const std::filesystem::path& path,
                       const std::vector<std::string>& assignments, EditedConfig edited,
                       const TrainingOptions& options) {
+  require_one_process();
   require_resume_keys(assignments);
   const auto folder = RunFolder::open_to_write(path);
   const Config config = folder.config(assignments);

@@ -1,0 +1,22 @@
+#include "riffle/dist/libraries.h"
+
+#include "riffle/base/text.h"
+#ifdef RIFFLE_MPI
+#include <mpi.h>
+#endif
+
+namespace riffle {
+
+std::vector<Library> dist_libraries() {
+  Library mpi{"MPI", {}, "training on several ranks"};
+#ifdef RIFFLE_MPI
+  mpi.version = cat(MPI_VERSION, '.', MPI_SUBVERSION);
+#ifdef OMPI_MAJOR_VERSION
+  mpi.version += cat(" (Open MPI ", OMPI_MAJOR_VERSION, '.', OMPI_MINOR_VERSION, '.',
+                     OMPI_RELEASE_VERSION, ')');
+#endif
+#endif
+  return {mpi};
+}
+
+}  // namespace riffle

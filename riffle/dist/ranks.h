@@ -1,0 +1,124 @@
+// Several processes that train one network together: the ranks of a run.
+//
+// mpirun or srun starts them; MPI carries what they exchange. A process that was started alone is
+// the only rank, and then every call here costs nothing: the rest of the code asks its ranks and
+// need not know how many there are.
+//
+// All ranks must make the same calls in the same order, as they do when they decide alike. Calls
+// that wait do so without burning a core. Tensors may be on any device; what is exchanged goes
+// through host memory.
+//
+// A rank that died, was stopped or hangs ends the process on all ranks within kLimit, with a
+// message that names it (see working()). Used by one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace riffle {
+
+class Ranks {
+ public:
+  // After this time without a sign of life a rank counts as lost.
+  static constexpr std::chrono::seconds kLimit{20};
+
+  // A sum that was begun. Destroying it waits as well.
+  class Sum {
+   public:
+    virtual ~Sum() = default;
+    // Lets the exchange continue, and returns whether it is over.
+    virtual bool over() = 0;
+    // Waits until the tensor holds the sum.
+    virtual void wait() = 0;
+  };
+
+  virtual ~Ranks() = default;
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+
+  // From 0.
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool alone() const { return size_ == 1; }
+  // Returns whether this is rank 0, which writes what is written once.
+  bool first() const { return rank_ == 0; }
+  // Among the ranks of this machine.
+  int local_rank() const { return local_rank_; }
+  int local_size() const { return local_size_; }
+
+  // Begins to add the tensors of all ranks up, in place. Requires float32, float64 or int64 on the
+  // CPU, contiguous, of the same shape on all ranks; it must not be touched before the sum is over.
+  // The result has the same bits on all ranks.
+  virtual std::unique_ptr<Sum> begin_sum(const at::Tensor& values) = 0;
+  // Returns the sum of the tensors of all ranks, on the device of `values`.
+  at::Tensor sum(const at::Tensor& values);
+  // Returns the rows of all ranks one after the other. Requires the same shape on all ranks.
+  virtual at::Tensor gather(const at::Tensor& rows) = 0;
+  // Returns the bytes of all ranks, by rank; they may differ in length.
+  virtual std::vector<std::string> gather_bytes(const std::string& bytes) = 0;
+  // Sends rows to all ranks: the first send[0] to rank 0, the next send[1] to rank 1 and so on.
+  // Returns the rows received: receive[0] of rank 0, then receive[1] of rank 1. Requires rows of
+  // the same size on all ranks; what one sends to another is what that one receives of it.
+  virtual at::Tensor exchange(const at::Tensor& rows, std::span<const std::int64_t> send,
+                              std::span<const std::int64_t> receive) = 0;
+  // Waits until all ranks are here.
+  virtual void wait_for_all() = 0;
+
+  // Returns whether it holds on any rank.
+  bool any(bool holds);
+  // Throws Error, naming the first rank that differs from rank 0, unless `digest` is the same on
+  // all. `what` says in the message what it is of.
+  void require_same(std::uint64_t digest, const std::string& what);
+
+  // While such an object exists this rank is expected to compute or exchange. If it does neither
+  // for kLimit, it hangs, and the others end the run. Without one (waiting for a stream or a disk)
+  // only a process that no longer runs counts as lost.
+  class Working {
+   public:
+    explicit Working(Ranks& ranks) : ranks_(ranks) { ranks_.set_working(true); }
+    ~Working() { ranks_.set_working(false); }
+    Working(const Working&) = delete;
+
+   private:
+    Ranks& ranks_;
+  };
+
+  // Ends this process and all other ranks at once, with that exit code.
+  [[noreturn]] virtual void abort(int exit_code) = 0;
+
+  // Returns the number of bytes that this rank handed over to be exchanged so far.
+  std::uint64_t bytes() const { return bytes_; }
+
+ protected:
+  Ranks(int rank, int size, int local_rank, int local_size)
+      : rank_(rank), size_(size), local_rank_(local_rank), local_size_(local_size) {}
+  virtual void set_working(bool /*working*/) {}
+
+  std::uint64_t bytes_ = 0;
+
+ private:
+  const int rank_;
+  const int size_;
+  const int local_rank_;
+  const int local_size_;
+};
+
+// Returns this process as the only rank.
+Ranks& one_rank();
+
+// Returns the ranks that this process was started with; the first call joins them. Throws Error if
+// a launcher started several processes and they cannot find one another: riffle was built without
+// MPI, or the launcher speaks to another MPI.
+Ranks& ranks_of_process();
+
+// Returns the number of processes that the launcher (mpirun, srun) says it started with this one; 1
+// without a launcher.
+int launched_processes();
+
+}  // namespace riffle
