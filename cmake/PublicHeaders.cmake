@@ -17,6 +17,7 @@ set(RIFFLE_PUBLIC_HEADERS
   riffle/buffer/policy.h
   riffle/buffer/replay_buffer.h
   riffle/buffer/store.h
+  riffle/dist/ranks.h
   riffle/image/picture.h
   riffle/model/encoder.h
   riffle/model/model_config.h
@@ -26,6 +27,7 @@ set(RIFFLE_PUBLIC_HEADERS
   riffle/tensors/side_copy.h
   riffle/train/device.h
   riffle/train/intake.h
+  riffle/train/shared_stream.h
   riffle/train/train_config.h
   riffle/train/updater.h)
 

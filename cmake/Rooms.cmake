@@ -111,7 +111,8 @@ function(riffle_program NAME FOLDER)
     add_executable(${NAME}_program_test ${tests})
     target_link_libraries(${NAME}_program_test PRIVATE riffle_options riffle_warnings
       nlohmann_json::nlohmann_json GTest::gmock GTest::gtest_main)
-    target_compile_definitions(${NAME}_program_test PRIVATE RIFFLE_PROGRAM="$<TARGET_FILE:${NAME}>")
+    target_compile_definitions(${NAME}_program_test PRIVATE RIFFLE_PROGRAM="$<TARGET_FILE:${NAME}>"
+      $<$<BOOL:${MPI_CXX_FOUND}>:RIFFLE_MPIRUN="${MPIEXEC_EXECUTABLE}">)
     add_dependencies(${NAME}_program_test ${NAME})
     riffle_tests(${NAME}_program_test program)
   endif()

@@ -11,6 +11,7 @@ void add_bench_command(CLI::App& app) {
   add_bench_step(*bench);
   add_bench_pipeline(*bench);
   add_bench_minred(*bench);
+  add_bench_ranks(*bench);
 }
 
 }  // namespace riffle

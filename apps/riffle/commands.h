@@ -29,5 +29,6 @@ void add_bench_load(CLI::App& bench);
 void add_bench_step(CLI::App& bench);
 void add_bench_pipeline(CLI::App& bench);
 void add_bench_minred(CLI::App& bench);
+void add_bench_ranks(CLI::App& bench);
 
 }  // namespace riffle

@@ -8,13 +8,15 @@
 
 #include "riffle/base/child_process.h"
 #include "riffle/base/file.h"
+#include "riffle/dist/ranks.h"
 
 namespace riffle {
 
-// Starts the page of the folder that the run is in; null unless `asked`. The page ends with the
+// Starts the page of the folder that the run is in; null unless `asked`, and on ranks other than the
+// first. The page ends with the
 // object. If it cannot be served or is killed, training does not notice.
 inline std::unique_ptr<ChildProcess> watch_child(const std::string& run, bool asked) {
-  if (!asked) return nullptr;
+  if (!asked || !is_first_process()) return nullptr;
   const auto folder =
       std::filesystem::weakly_canonical(std::filesystem::absolute(run)).parent_path();
   make_folders(folder);

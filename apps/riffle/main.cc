@@ -1,10 +1,12 @@
 // The program: finds the sub-command, and turns any failure into one clear line and an exit code.
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <exception>
 #include <iostream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "apps/riffle/commands.h"
@@ -18,6 +20,7 @@
 #include "riffle/base/memory.h"
 #include "riffle/base/standard_streams.h"
 #include "riffle/base/text.h"
+#include "riffle/dist/ranks.h"
 #include "riffle/tensors/out_of_memory.h"
 
 namespace riffle {
@@ -32,7 +35,12 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 int complain(const std::string& message, int exit_code) {
   finish_progress();
+  // What all ranks complain of is said once: rank 0 ends the others before they can.
+  if (launched_processes() > 1 && !is_first_process()) {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
   std::cerr << "riffle: " << printable(first_line(message)) << '\n';
+  abort_other_ranks(exit_code);
   return exit_code;
 }
 

@@ -7,10 +7,12 @@
 
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
+#include "riffle/dist/ranks.h"
 
 namespace riffle {
 
 void print_training_result(const std::string& run, const TrainingResult& result, bool json) {
+  if (!is_first_process()) return;
   if (json) {
     print_json_line(nlohmann::ordered_json{{"run", run},
                                            {"updates", result.updates},

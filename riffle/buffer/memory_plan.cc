@@ -172,6 +172,12 @@ std::uint64_t MemoryPlan::on_device() const {
   return (pictures_on_device ? pictures : 0) + (features_on_device ? features + index : 0);
 }
 
+MemoryPlan MemoryPlan::share_of(const Ranks& ranks) const {
+  MemoryPlan share = *this;
+  share.pictures /= static_cast<std::uint64_t>(ranks.size());
+  return share;
+}
+
 MemoryPlan plan_memory(const BufferConfig& config, std::int64_t batch, int picture_size,
                        std::int64_t feature_dim, at::Device device) {
   const bool needs_gpu =

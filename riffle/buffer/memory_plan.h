@@ -7,6 +7,7 @@
 #include <c10/core/Device.h>
 
 #include "riffle/buffer/buffer_config.h"
+#include "riffle/dist/ranks.h"
 
 namespace riffle {
 
@@ -35,6 +36,8 @@ struct MemoryPlan {
   std::uint64_t total() const { return pictures + features + index + records; }
   std::uint64_t on_device() const;
   std::uint64_t on_host() const { return total() - on_device(); }
+  // Returns what one of several ranks takes: pictures are divided, the rest each has for itself.
+  MemoryPlan share_of(const Ranks& ranks) const;
 };
 
 // Returns what a buffer of this configuration takes. With policy none the capacity is one batch,

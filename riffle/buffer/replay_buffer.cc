@@ -11,6 +11,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
+#include "riffle/buffer/divided_store.h"
 #include "riffle/buffer/memory_plan.h"
 #include "riffle/buffer/weighted_draw.h"
 
@@ -51,6 +52,7 @@ struct ReplayBuffer::State {
   int picture_size;
   std::int64_t feature_dim;
   std::int64_t capacity;
+  Ranks* ranks;
   std::unique_ptr<Store> store;
   std::unique_ptr<Policy> policy;
 
@@ -161,7 +163,8 @@ struct ReplayBuffer::State {
 };
 
 ReplayBuffer::ReplayBuffer(const BufferConfig& config, std::int64_t batch, int picture_size,
-                           std::int64_t feature_dim, std::uint64_t seed, at::Device device)
+                           std::int64_t feature_dim, std::uint64_t seed, at::Device device,
+                           Ranks& ranks)
     : state_(std::make_unique<State>()) {
   config.validate();
   auto& s = *state_;
@@ -169,7 +172,7 @@ ReplayBuffer::ReplayBuffer(const BufferConfig& config, std::int64_t batch, int p
   const auto available = available_memory(device);
   s.config.memory = choose_memory(config, batch, picture_size, feature_dim, device, available);
   const auto plan = plan_memory(s.config, batch, picture_size, feature_dim, device);
-  require_fits(plan, available);
+  require_fits(plan.share_of(ranks), available);
   const PolicyKind& kind = policy_kind(config.policy);
   if (kind.wants_features && plan.capacity < 2 * batch) {
     log_warning(cat("a buffer of ", plan.capacity, " samples with policy ", kind.name,
@@ -181,7 +184,15 @@ ReplayBuffer::ReplayBuffer(const BufferConfig& config, std::int64_t batch, int p
   s.picture_size = picture_size;
   s.feature_dim = feature_dim;
   s.capacity = plan.capacity;
-  s.store = make_store(s.config, s.config.pictures_a_sample() * s.slots(), picture_size, device);
+  s.ranks = &ranks;
+  const std::int64_t pictures = s.config.pictures_a_sample() * s.slots();
+  if (ranks.alone()) {
+    s.store = make_store(s.config, pictures, picture_size, device);
+  } else if (s.config.pairs) {
+    throw Error("augment.temporal does not work on several ranks yet");
+  } else {
+    s.store = std::make_unique<DividedStore>(s.config, pictures, picture_size, device, ranks);
+  }
   s.policy = kind.make({s.config, s.slots(), feature_dim, seed, device});
   s.info.resize(static_cast<std::size_t>(s.slots()));
   s.place.assign(static_cast<std::size_t>(s.slots()), kFree);
@@ -218,7 +229,8 @@ void ReplayBuffer::insert(std::span<const Sample> batch, const at::Tensor& pictu
   auto& s = *state_;
   const auto count = static_cast<std::int64_t>(batch.size());
   if (count > s.batch) misused(cat("a batch of ", count, " samples; at most ", s.batch, " fit"));
-  if (pictures.sizes() != at::IntArrayRef({count, s.picture_size, s.picture_size, 3})) {
+  const auto here = count / s.ranks->size();
+  if (pictures.sizes() != at::IntArrayRef({here, s.picture_size, s.picture_size, 3})) {
     misused(cat("pictures are ", pictures.sizes(), " for ", count, " samples"));
   }
   if (!partners.empty() && (!s.config.pairs || partners.size() != batch.size())) {
@@ -326,6 +338,9 @@ int ReplayBuffer::picture_size() const { return state_->picture_size; }
 at::Device ReplayBuffer::picture_device() const { return state_->store->device(); }
 std::int64_t ReplayBuffer::slots() const { return state_->slots(); }
 bool ReplayBuffer::holds(Slot slot) const { return state_->holds(slot); }
+bool ReplayBuffer::is_here(Slot slot) const {
+  return DividedStore::owner(slot, *state_->ranks) == state_->ranks->rank();
+}
 const std::vector<Slot>& ReplayBuffer::live() const { return state_->live; }
 
 const SlotInfo& ReplayBuffer::info(Slot slot) const {
@@ -430,7 +445,7 @@ std::vector<Slot> ReplayBuffer::take_changed() {
   std::vector<Slot> live;
   for (const Slot slot : s.changed) {
     s.is_changed[static_cast<std::size_t>(slot)] = false;
-    if (s.holds(slot)) live.push_back(slot);
+    if (s.holds(slot) && is_here(slot)) live.push_back(slot);
   }
   s.changed.clear();
   return live;

@@ -9,6 +9,11 @@
 // Bounded: memory for `capacity` samples and one arriving batch is taken at construction and does
 // not grow. Used by one thread, or under one lock: samples may be inserted between sample() and
 // track().
+//
+// Several ranks (riffle/dist) share one buffer: all make the same calls with the same samples,
+// slots and features, and decide alike, while each holds its share of the pictures
+// (divided_store.h). Only pictures are a rank's own: insert() takes those of its part of the batch,
+// pictures() returns those of its part of the slots.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +32,7 @@
 #include "riffle/buffer/buffer_state.h"
 #include "riffle/buffer/policy.h"
 #include "riffle/buffer/store.h"
+#include "riffle/dist/ranks.h"
 #include "riffle/stream/stream.h"
 
 namespace riffle {
@@ -55,9 +61,10 @@ class ReplayBuffer {
   // `batch`: the largest number of samples in one insert. `picture_size`: side of the stored
   // pictures in px. `feature_dim`: width of the features that insert and track will bring (policies
   // that use none ignore it). `device`: where they come from. Throws Error for a configuration that
-  // cannot work or does not fit into memory.
+  // cannot work or does not fit into memory. `ranks` must outlive this.
   ReplayBuffer(const BufferConfig& config, std::int64_t batch, int picture_size,
-               std::int64_t feature_dim, std::uint64_t seed, at::Device device = at::kCPU);
+               std::int64_t feature_dim, std::uint64_t seed, at::Device device = at::kCPU,
+               Ranks& ranks = one_rank());
 
   // Makes whoever has to leave do so only when the next batch is inserted, so that all of the
   // newest batch is held until then, beyond the capacity if need be. Requires that nothing was
@@ -71,9 +78,9 @@ class ReplayBuffer {
   // those who had to leave have left.
   void insert(std::span<const Sample> batch, const at::Tensor& features = {});
   // The same with the samples' pictures as one tensor ([batch, picture_size, picture_size, 3]
-  // uint8; best in the memory that picture_device() names), and with features computed from the
-  // pictures where they are kept. `partners`, for a buffer of pairs: by sample, whose picture of
-  // this batch is kept beside its own; empty: its own.
+  // uint8, a rank's part of the batch alone; best in the memory that picture_device() names), and
+  // with features computed from the pictures where they are kept. `partners`, for a buffer of
+  // pairs: by sample, whose picture of this batch is kept beside its own; empty: its own.
   using FeaturesOf = std::function<at::Tensor(const Pictures&)>;
   void insert(std::span<const Sample> batch, const at::Tensor& pictures,
               const FeaturesOf& features_of, std::span<const std::int64_t> partners = {});
@@ -106,6 +113,8 @@ class ReplayBuffer {
   // Slots are numbered from 0; there are capacity() + batch().
   std::int64_t slots() const;
   bool holds(Slot slot) const;
+  // Returns whether this rank has the picture.
+  bool is_here(Slot slot) const;
 
   // Returns the slots that hold a sample now, in no particular order.
   const std::vector<Slot>& live() const;
@@ -119,7 +128,8 @@ class ReplayBuffer {
   // Exact state, copied: a restored buffer continues as this one would. It is in two parts, because
   // pictures are large and never change in their slot: save() and restore() are for all but the
   // pictures, on the CPU; stored() and put_stored() for those of some slots, on any device (stored:
-  // on picture_device()). After restore() the pictures of all live slots must be put. Both throw
+  // on picture_device()). They take slots whose pictures are here. After restore() the pictures of
+  // all live slots must be put. Both throw
   // Error if the state is damaged or belongs to another configuration; the buffer must not be used
   // after that.
   NamedTensors save() const;
@@ -129,7 +139,8 @@ class ReplayBuffer {
   at::Tensor stored(std::span<const Slot> slots) const;
   void put_stored(std::span<const Slot> slots, const at::Tensor& stored);
 
-  // Returns the live slots that got another sample since the last call, or since the beginning.
+  // Returns the live slots whose pictures are here and that got another sample since the last call,
+  // or since the beginning.
   std::vector<Slot> take_changed();
 
  private:

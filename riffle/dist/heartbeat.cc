@@ -93,7 +93,7 @@ void Heartbeat::run() {
 }
 
 void Heartbeat::listen(Peer& peer) {
-  const std::int64_t limit = std::chrono::milliseconds(Ranks::kLimit).count();
+  const std::int64_t limit = std::chrono::milliseconds(Ranks::limit()).count();
   while (true) {
     if (peer.receiving == MPI_REQUEST_NULL) {
       MPI_Irecv(&peer.beat, 1, MPI_INT64_T, peer.rank, 0, ranks_, &peer.receiving);
@@ -108,8 +108,8 @@ void Heartbeat::listen(Peer& peer) {
       end_run(peer, cat("has not finished its update for ", peer.beat / 1000, " s"));
     }
   }
-  if (Clock::now() - peer.heard > Ranks::kLimit) {
-    end_run(peer, cat("has given no sign of life for ", Ranks::kLimit.count(), " s"));
+  if (Clock::now() - peer.heard > Ranks::limit()) {
+    end_run(peer, cat("has given no sign of life for ", Ranks::limit().count(), " s"));
   }
 }
 

@@ -2,7 +2,7 @@
 //
 // A thread of each rank tells rank 0 once a second that it is alive and for how long it has been
 // computing since its last exchange; rank 0 tells all others the same of itself. A rank that is
-// silent, or computes without end, for Ranks::kLimit is named on standard error, and the run ends
+// silent, or computes without end, for Ranks::limit() is named on standard error, and the run ends
 // on all ranks.
 #pragma once
 

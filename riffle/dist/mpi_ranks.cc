@@ -232,9 +232,7 @@ class MpiRanks : public Ranks {
   }
 
   void abort(int exit_code) override {
-    std::cout.flush();
-    std::cerr.flush();
-    MPI_Abort(MPI_COMM_WORLD, exit_code);
+    abort_mpi_ranks(exit_code);
     std::_Exit(exit_code);
   }
 
@@ -286,6 +284,16 @@ Ranks& mpi_ranks(int launched) {
     return std::make_unique<MpiRanks>(local_ranks());
   }();
   return *ranks;
+}
+
+void abort_mpi_ranks(int exit_code) {
+  int begun = 0, ended = 0;
+  MPI_Initialized(&begun);
+  MPI_Finalized(&ended);
+  if (begun == 0 || ended != 0) return;
+  std::cout.flush();
+  std::cerr.flush();
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
 }
 
 }  // namespace riffle

@@ -11,4 +11,7 @@ namespace riffle {
 // Error unless MPI knows of as many processes as the launcher started.
 Ranks& mpi_ranks(int launched);
 
+// See abort_other_ranks().
+void abort_mpi_ranks(int exit_code);
+
 }  // namespace riffle

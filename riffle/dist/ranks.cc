@@ -1,5 +1,6 @@
 #include "riffle/dist/ranks.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -40,8 +41,18 @@ class OneRank : public Ranks {
 // What launchers tell the processes that they start: Open MPI, MPICH and its kin, Slurm, Flux.
 constexpr std::array kSizeVariables = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS",
                                        "FLUX_JOB_SIZE"};
+constexpr std::array kRankVariables = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID",
+                                       "FLUX_TASK_RANK"};
 
 }  // namespace
+
+std::chrono::seconds Ranks::limit() {
+  static const std::chrono::seconds kLimit = [] {
+    const char* given = std::getenv("RIFFLE_RANK_LIMIT");
+    return std::chrono::seconds(given != nullptr ? std::max(1, std::atoi(given)) : 20);
+  }();
+  return kLimit;
+}
 
 at::Tensor Ranks::sum(const at::Tensor& values) {
   if (alone()) return values;
@@ -76,12 +87,33 @@ Ranks& one_rank() {
   return alone;
 }
 
+void abort_other_ranks([[maybe_unused]] int exit_code) {
+#ifdef RIFFLE_MPI
+  abort_mpi_ranks(exit_code);
+#endif
+}
+
+void require_one_process(const std::string& command) {
+  const int launched = launched_processes();
+  if (launched == 1) return;
+  throw Error(cat(command, " works in one process, and this is one of ", launched,
+                  "; only riffle train and riffle resume share their work"));
+}
+
 int launched_processes() {
   for (const char* name : kSizeVariables) {
     const char* value = std::getenv(name);
     if (value != nullptr && std::atoi(value) > 1) return std::atoi(value);
   }
   return 1;
+}
+
+bool is_first_process() {
+  for (const char* name : kRankVariables) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && std::atoi(value) > 0) return false;
+  }
+  return true;
 }
 
 Ranks& ranks_of_process() {

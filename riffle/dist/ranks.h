@@ -8,8 +8,8 @@
 // that wait do so without burning a core. Tensors may be on any device; what is exchanged goes
 // through host memory.
 //
-// A rank that died, was stopped or hangs ends the process on all ranks within kLimit, with a
-// message that names it (see working()). Used by one thread.
+// A rank that died, was stopped or hangs ends the process on all ranks, with a message that names
+// it: see limit() and Working. Used by one thread.
 #pragma once
 
 #include <chrono>
@@ -25,8 +25,9 @@ namespace riffle {
 
 class Ranks {
  public:
-  // After this time without a sign of life a rank counts as lost.
-  static constexpr std::chrono::seconds kLimit{20};
+  // Returns the time without a sign of life after which a rank counts as lost: 20 s, or what the
+  // environment variable RIFFLE_RANK_LIMIT says.
+  static std::chrono::seconds limit();
 
   // A sum that was begun. Destroying it waits as well.
   class Sum {
@@ -77,7 +78,7 @@ class Ranks {
   void require_same(std::uint64_t digest, const std::string& what);
 
   // While such an object exists this rank is expected to compute or exchange. If it does neither
-  // for kLimit, it hangs, and the others end the run. Without one (waiting for a stream or a disk)
+  // for limit(), it hangs, and the others end the run. Without one (waiting for a stream or a disk)
   // only a process that no longer runs counts as lost.
   class Working {
    public:
@@ -117,8 +118,17 @@ Ranks& one_rank();
 // MPI, or the launcher speaks to another MPI.
 Ranks& ranks_of_process();
 
+// Ends all ranks at once, with that exit code, if this process has joined others; otherwise
+// returns. For a process that failed and would leave the others waiting.
+void abort_other_ranks(int exit_code);
+
+// Throws Error, naming the command, if a launcher started several processes.
+void require_one_process(const std::string& command);
+
 // Returns the number of processes that the launcher (mpirun, srun) says it started with this one; 1
 // without a launcher.
 int launched_processes();
+// Returns whether the launcher calls this process the first of those.
+bool is_first_process();
 
 }  // namespace riffle

@@ -108,6 +108,15 @@ struct Statistics {
   torch::Tensor inverse;  // 1 / sqrt(variance + epsilon)
 };
 
+// Returns the means and variances of all ranks' rows together, [..., 2, channels], from those of
+// each rank's own, of which there are as many on each.
+torch::Tensor moments_of_all(const torch::Tensor& moments, Ranks& ranks) {
+  const torch::Tensor all = ranks.gather(moments.unsqueeze(0));
+  const torch::Tensor means = all.select(-2, 0), variances = all.select(-2, 1);
+  const torch::Tensor mean = means.mean(0);
+  return torch::stack({mean, (variances + (means - mean).square()).mean(0)}, -2);
+}
+
 // Each view's statistics; the running ones follow them.
 Statistics batch_statistics(const BatchNormTensors& norm, const float* x, Extent extent,
                             const Chunks& chunks) {
@@ -126,15 +135,27 @@ Statistics batch_statistics(const BatchNormTensors& norm, const float* x, Extent
   float* inverses = statistics.inverse.data_ptr<float>();
   float* running_mean = norm.running_mean.data_ptr<float>();
   float* running_var = norm.running_var.data_ptr<float>();
-  const double n = static_cast<double>(rows);
+  double n = static_cast<double>(rows);
   std::vector<double> sum;
   std::vector<double> squares;
+  torch::Tensor moments = torch::empty({views, 2, channels}, torch::kFloat64);
+  auto moment = moments.accessor<double, 3>();
   for (std::int64_t view = 0; view < views; ++view) {
     sums.total(view, sum, squares);
     for (std::int64_t c = 0; c < channels; ++c) {
       const double offset = sum[c] / n;
-      const double mean = origin(view)[c] + offset;
-      const double variance = std::max(0.0, squares[c] / n - offset * offset);
+      moment[view][0][c] = origin(view)[c] + offset;
+      moment[view][1][c] = std::max(0.0, squares[c] / n - offset * offset);
+    }
+  }
+  if (norm.ranks != nullptr) {
+    moments.copy_(moments_of_all(moments, *norm.ranks));
+    n *= norm.ranks->size();
+  }
+  for (std::int64_t view = 0; view < views; ++view) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const double mean = moment[view][0][c];
+      const double variance = moment[view][1][c];
       means[view * channels + c] = static_cast<float>(mean);
       inverses[view * channels + c] = static_cast<float>(1.0 / std::sqrt(variance + norm.epsilon));
       const auto follow = [&](float& running, double value) {
@@ -181,6 +202,15 @@ torch::Tensor normalised(const BatchNormTensors& norm, const Statistics& statist
   return y;
 }
 
+// A context keeps values alone.
+void save_ranks(torch::autograd::AutogradContext& context, Ranks* ranks) {
+  context.saved_data["ranks"] = reinterpret_cast<std::int64_t>(ranks);
+}
+
+Ranks* saved_ranks(torch::autograd::AutogradContext& context) {
+  return reinterpret_cast<Ranks*>(context.saved_data["ranks"].toInt());
+}
+
 class TrainingBatchNorm : public torch::autograd::Function<TrainingBatchNorm> {
  public:
   // The tensors with a gradient are arguments of their own because autograd looks for them there;
@@ -203,6 +233,7 @@ class TrainingBatchNorm : public torch::autograd::Function<TrainingBatchNorm> {
     context->saved_data["views"] = views;
     context->saved_data["residual"] = residual.has_value();
     context->saved_data["affine"] = bias.has_value();
+    save_ranks(*context, norm.ranks);
     return y;
   }
 
@@ -248,18 +279,30 @@ class TrainingBatchNorm : public torch::autograd::Function<TrainingBatchNorm> {
     std::vector<float> c(views * channels);
     std::vector<double> sum;
     std::vector<double> products;
+    torch::Tensor totals = torch::empty({views, 2, channels}, torch::kFloat64);
     for (std::int64_t view = 0; view < views; ++view) {
       sums.total(view, sum, products);
+      std::ranges::copy(sum, totals[view][0].data_ptr<double>());
+      std::ranges::copy(products, totals[view][1].data_ptr<double>());
+    }
+    torch::Tensor own_totals = totals;
+    double n = static_cast<double>(rows);
+    if (Ranks* ranks = saved_ranks(*context)) {
+      totals = ranks->sum(own_totals);
+      n *= ranks->size();
+    }
+    const auto total = totals.accessor<double, 3>();
+    const auto own = own_totals.accessor<double, 3>();
+    for (std::int64_t view = 0; view < views; ++view) {
       for (std::int64_t i = 0; i < channels; ++i) {
         const std::int64_t at = view * channels + i;
         const double scale = static_cast<double>(inverse[at]) * (gamma ? gamma[i] : 1.0f);
-        const double n = static_cast<double>(rows);
         a[at] = static_cast<float>(scale);
-        b[at] = static_cast<float>(-scale * inverse[at] * inverse[at] * products[i] / n);
-        c[at] = static_cast<float>(-scale * sum[i] / n);
+        b[at] = static_cast<float>(-scale * inverse[at] * inverse[at] * total[view][1][i] / n);
+        c[at] = static_cast<float>(-scale * total[view][0][i] / n);
         if (affine) {
-          weight_gradient.data_ptr<float>()[i] += static_cast<float>(products[i] * inverse[at]);
-          bias_gradient.data_ptr<float>()[i] += static_cast<float>(sum[i]);
+          weight_gradient.data_ptr<float>()[i] += static_cast<float>(own[view][1][i] * inverse[at]);
+          bias_gradient.data_ptr<float>()[i] += static_cast<float>(own[view][0][i]);
         }
       }
     }
@@ -279,6 +322,70 @@ class TrainingBatchNorm : public torch::autograd::Function<TrainingBatchNorm> {
     return {gx, weight_gradient, bias_gradient, residual_gradient, {}, {}, {}};
   }
 };
+
+// The normalisation alone, over all ranks, on any device and for any type.
+class SharedNormalisation : public torch::autograd::Function<SharedNormalisation> {
+ public:
+  static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& x,
+                               const BatchNormTensors& norm, std::int64_t views) {
+    const torch::Tensor rows = rows_of(x, views);
+    const torch::Tensor own = torch::stack({rows.mean(1), rows.var(1, /*unbiased=*/false)}, 1);
+    const torch::Tensor moments = moments_of_all(own.to(torch::kFloat64), *norm.ranks);
+    const double n = static_cast<double>(rows.size(1)) * norm.ranks->size();
+    for (std::int64_t view = 0; view < views; ++view) {
+      norm.running_mean.lerp_(moments[view][0].to(norm.running_mean.scalar_type()), norm.momentum);
+      norm.running_var.lerp_((moments[view][1] * (n / (n - 1))).to(norm.running_var.scalar_type()),
+                             norm.momentum);
+    }
+    const torch::Tensor mean = moments.select(1, 0).unsqueeze(1).to(rows.scalar_type());
+    const torch::Tensor inverse =
+        (moments.select(1, 1) + norm.epsilon).rsqrt().unsqueeze(1).to(rows.scalar_type());
+    const torch::Tensor y = (rows - mean) * inverse;
+    context->save_for_backward({y, inverse});
+    context->saved_data["views"] = views;
+    save_ranks(*context, norm.ranks);
+    return like(y, x);
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    const torch::Tensor &y = saved[0], &inverse = saved[1];
+    Ranks& ranks = *saved_ranks(*context);
+    const torch::Tensor gy = rows_of(gradients[0], context->saved_data["views"].toInt());
+    const torch::Tensor totals = ranks.sum(torch::stack({gy.sum(1), (gy * y).sum(1)}));
+    const double n = static_cast<double>(gy.size(1)) * ranks.size();
+    const torch::Tensor gx =
+        (gy - totals[0].unsqueeze(1) / n - y * (totals[1].unsqueeze(1) / n)) * inverse;
+    return {like(gx, gradients[0]), {}, {}};
+  }
+
+ private:
+  // [views, rows, channels], of a type that sums may be made in.
+  static torch::Tensor rows_of(const torch::Tensor& x, std::int64_t views) {
+    const torch::Tensor wide = x.scalar_type() == torch::kFloat64 ? x : x.to(torch::kFloat32);
+    const torch::Tensor last = x.dim() == 4 ? wide.permute({0, 2, 3, 1}) : wide;
+    return last.reshape({views, -1, x.size(1)});
+  }
+  static torch::Tensor like(const torch::Tensor& rows, const torch::Tensor& x) {
+    if (x.dim() != 4) return rows.reshape(x.sizes()).to(x.scalar_type());
+    return rows.reshape({x.size(0), x.size(2), x.size(3), x.size(1)})
+        .permute({0, 3, 1, 2})
+        .to(x.scalar_type());
+  }
+};
+
+torch::Tensor shared_batch_norm(const BatchNormTensors& norm, const torch::Tensor& x,
+                                std::int64_t views, bool relu, const torch::Tensor& residual) {
+  torch::Tensor y = SharedNormalisation::apply(x, norm, views);
+  const auto channels = [&](const torch::Tensor& values) {
+    const torch::Tensor typed = values.to(x.scalar_type());
+    return x.dim() == 4 ? typed.view({-1, 1, 1}) : typed;
+  };
+  if (norm.weight.defined()) y = y * channels(norm.weight) + channels(norm.bias);
+  if (residual.defined()) y = y + residual;
+  return relu ? y.relu() : y;
+}
 
 std::optional<torch::Tensor> if_defined(const torch::Tensor& x) {
   return x.defined() ? std::optional(x) : std::nullopt;
@@ -309,7 +416,8 @@ torch::Tensor batch_norm(const BatchNormTensors& norm, const torch::Tensor& x, b
 Fork batch_norm_forked(const BatchNormTensors& norm, const torch::Tensor& x, bool training,
                        std::int64_t views, bool relu, const torch::Tensor& residual) {
   const auto both = [](const torch::Tensor& y) { return Fork{y, y}; };
-  if (training && x.numel() / x.size(1) < 2 * views) {
+  const int ranks = norm.ranks != nullptr ? norm.ranks->size() : 1;
+  if (training && ranks * x.numel() / x.size(1) < 2 * views) {
     throw Error("a training batch needs at least 2 pictures for batch statistics");
   }
   const bool fused = x.device().is_cpu() && x.scalar_type() == torch::kFloat32 &&
@@ -320,6 +428,9 @@ Fork batch_norm_forked(const BatchNormTensors& norm, const torch::Tensor& x, boo
   }
   if (fused && !torch::GradMode::is_enabled()) {
     return both(with_running_statistics(norm, x, relu, residual));
+  }
+  if (training && norm.ranks != nullptr) {
+    return both(shared_batch_norm(norm, x, views, relu, residual));
   }
 #if RIFFLE_CUDA
   if (fits_batch_norm_gpu(norm, x) && (training || !torch::GradMode::is_enabled())) {
@@ -332,8 +443,8 @@ Fork batch_norm_forked(const BatchNormTensors& norm, const torch::Tensor& x, boo
 torch::Tensor batch_norm_relu_pool(const BatchNormTensors& norm, const torch::Tensor& x,
                                    bool training, std::int64_t views) {
 #if RIFFLE_CUDA
-  if (x.scalar_type() == torch::kBFloat16 && fits_batch_norm_gpu(norm, x) &&
-      (training || !torch::GradMode::is_enabled())) {
+  if (norm.ranks == nullptr && x.scalar_type() == torch::kBFloat16 &&
+      fits_batch_norm_gpu(norm, x) && (training || !torch::GradMode::is_enabled())) {
     return batch_norm_relu_pool_gpu(norm, x, training, views);
   }
 #endif

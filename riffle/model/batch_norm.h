@@ -11,6 +11,8 @@
 
 #include <torch/types.h>
 
+#include "riffle/dist/ranks.h"
+
 namespace riffle {
 
 struct BatchNormTensors {
@@ -22,6 +24,8 @@ struct BatchNormTensors {
   torch::Tensor running_var;
   double momentum;
   double epsilon;
+  // In training, statistics are over the batches of all these ranks; null: over this batch alone.
+  Ranks* ranks = nullptr;
 };
 
 // The same numbers twice, for two users: a GPU takes the gradients of both in one pass, where
@@ -32,7 +36,8 @@ struct Fork {
 
 // Returns the normalised maps. `x` is [views * n, channels] or [views * n, channels, height,
 // width]; `residual`, if defined, has the same shape. May overwrite `x` when not training and no
-// gradient is wanted. Throws Error if a training batch has one row per view.
+// gradient is wanted. Throws Error if a training batch has one row per view. Gradients of weight
+// and bias are this rank's share, to be summed over ranks.
 torch::Tensor batch_norm(const BatchNormTensors& norm, const torch::Tensor& x, bool training,
                          std::int64_t views, bool relu, const torch::Tensor& residual);
 Fork batch_norm_forked(const BatchNormTensors& norm, const torch::Tensor& x, bool training,
@@ -43,7 +48,8 @@ Fork batch_norm_forked(const BatchNormTensors& norm, const torch::Tensor& x, boo
 torch::Tensor batch_norm_relu_pool(const BatchNormTensors& norm, const torch::Tensor& x,
                                    bool training, std::int64_t views);
 
-// As batch_norm(), from torch's operations alone, on any device and for any type.
+// As batch_norm(), from torch's operations alone, on any device and for any type. Requires that
+// norm.ranks is null.
 torch::Tensor batch_norm_composed(const BatchNormTensors& norm, const torch::Tensor& x,
                                   bool training, std::int64_t views, bool relu,
                                   const torch::Tensor& residual);

@@ -49,7 +49,8 @@ BatchNormTensors BatchNorm::tensors(Pass pass) const {
           .running_mean = running_mean_,
           .running_var = running_var_,
           .momentum = kMomentum,
-          .epsilon = kBatchNormEpsilon};
+          .epsilon = kBatchNormEpsilon,
+          .ranks = pass.ranks};
 }
 
 torch::Tensor BatchNorm::forward(const torch::Tensor& maps, Pass pass, bool relu,

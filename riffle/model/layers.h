@@ -30,6 +30,8 @@ struct Pass {
   // In training: where the batch norms that the batch passes leave their counters of batches. Only
   // files read those, so Objective counts for all at once.
   std::vector<torch::Tensor>* counters = nullptr;
+  // In training: whose batch statistics are taken together; null: this rank's alone.
+  Ranks* ranks = nullptr;
 };
 
 class Conv : public torch::nn::Module {

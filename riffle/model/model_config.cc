@@ -62,6 +62,8 @@ void ModelConfig::describe(Fields& fields) {
              "any method: weight of a loss that holds embeddings of replayed samples to those of a "
              "moving average of the network; 0: none");
   fields.add("align.ema", align_ema, "share of itself that this moving average keeps at an update");
+  fields.add("model.sync_batch_norm", sync_batch_norm,
+             "on several ranks: batch-norm statistics over the whole batch; otherwise each rank's");
   fields.add(
       "model.init", init,
       "safetensors file with the weights the encoder starts from, under torchvision's names, or "

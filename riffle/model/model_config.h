@@ -56,6 +56,9 @@ struct ModelConfig {
   double align_weight = 0.0;
   // Share of itself that this moving average keeps at an update.
   double align_ema = 0.999;
+  // Over several ranks: batch-norm statistics are those of the whole batch, so that the number of
+  // ranks does not change what is learned; otherwise each rank's own.
+  bool sync_batch_norm = true;
   // Safetensors file with the first weights of the encoder, or of the whole network; empty: random
   // ones.
   std::string init = {};

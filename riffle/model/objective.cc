@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include <ATen/ATen.h>
+#include <torch/autograd.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -52,6 +53,31 @@ std::shared_ptr<Objective> make_untrained(const ModelConfig& config, std::uint64
   throw Error(unknown_name("model.objective", config.objective, objective_names()));
 }
 
+// Rows of both views of all ranks. All ranks make the same loss of them, so the derivative of the
+// sum of their losses is this rank's own, times their number.
+class GatheredViews : public torch::autograd::Function<GatheredViews> {
+ public:
+  static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& rows,
+                               Ranks& ranks) {
+    context->saved_data["rank"] = static_cast<std::int64_t>(ranks.rank());
+    context->saved_data["ranks"] = static_cast<std::int64_t>(ranks.size());
+    const torch::Tensor all = ranks.gather(rows);
+    const std::int64_t dim = rows.size(1);
+    return all.view({ranks.size(), kViews, -1, dim}).transpose(0, 1).reshape({-1, dim});
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    const std::int64_t ranks = context->saved_data["ranks"].toInt();
+    const std::int64_t dim = gradients[0].size(1);
+    const torch::Tensor own = gradients[0]
+                                  .reshape({kViews, ranks, -1, dim})
+                                  .select(1, context->saved_data["rank"].toInt())
+                                  .reshape({-1, dim});
+    return {own * ranks, {}};
+  }
+};
+
 void check_views(const torch::Tensor& views) {
   if (views.dim() != 4 || views.size(0) % kViews != 0) {
     throw std::logic_error(
@@ -62,7 +88,9 @@ void check_views(const torch::Tensor& views) {
 }  // namespace
 
 Objective::Objective(const ModelConfig& config, std::uint64_t seed)
-    : feature_dim_(config.projector_out), grow_every_(config.grow_every) {
+    : feature_dim_(config.projector_out),
+      grow_every_(config.grow_every),
+      sync_batch_norm_(config.sync_batch_norm) {
   config.validate();
   const Init init(seed);
   encoder_ = register_module("encoder", make_backbone(config, init.at("encoder")));
@@ -110,7 +138,10 @@ ObjectiveOutput Objective::forward(const torch::Tensor& views, std::int64_t fres
   check_views(views);
   const WeightCast cast(weights_to_cast(views.scalar_type()), views.scalar_type());
   std::vector<torch::Tensor> counters;
-  const Pass pass{.training = true, .views = kViews, .counters = &counters};
+  const Pass pass{.training = true,
+                  .views = kViews,
+                  .counters = &counters,
+                  .ranks = sync_batch_norm_ && !ranks_->alone() ? ranks_ : nullptr};
   // Both views of a batch pass together, batch norm keeping their statistics apart: convolutions
   // are quicker on one large batch than on two.
   const torch::Tensor projections = projector_->before_ending(encoder_->forward(views, pass), pass);
@@ -125,8 +156,19 @@ ObjectiveOutput Objective::forward(const torch::Tensor& views, std::int64_t fres
   const auto halves = fixed.chunk(kViews);
   return {.loss = value,
           .features = unit_length(halves[0] + halves[1]),
-          .std = targets.std(0, /*unbiased=*/false).mean() *
-                 std::sqrt(static_cast<double>(feature_dim_))};
+          .std = spread(targets) * std::sqrt(static_cast<double>(feature_dim_))};
+}
+
+// Mean over channels of the standard deviation over the samples of all ranks.
+torch::Tensor Objective::spread(const torch::Tensor& directions) const {
+  if (ranks_->alone()) return directions.std(0, /*unbiased=*/false).mean();
+  const double n = static_cast<double>(directions.size(0)) * ranks_->size();
+  const torch::Tensor mean = ranks_->sum(directions.sum(0)) / n;
+  return (ranks_->sum((directions - mean).square().sum(0)) / n).sqrt().mean();
+}
+
+torch::Tensor Objective::of_all_ranks(const torch::Tensor& rows) const {
+  return ranks_->alone() ? rows : GatheredViews::apply(rows, *ranks_);
 }
 
 void Objective::after_step() {

@@ -15,6 +15,7 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
+#include "riffle/dist/ranks.h"
 #include "riffle/model/encoder.h"
 #include "riffle/model/model_config.h"
 
@@ -60,6 +61,13 @@ class Objective : public Encoder {
   // no gradient.
   torch::Tensor encode(const torch::Tensor& pictures) override;
 
+  // Lets this learn as one of several ranks, each with its part of a batch: forward() is then made
+  // by all at once, its loss is this rank's share of the mean over ranks, and batch norm and the
+  // collapse gauge see the whole batch. `ranks` must outlive this.
+  void share(Ranks& ranks) { ranks_ = &ranks; }
+  // Returns whether batch-norm statistics are those of all ranks.
+  bool has_shared_statistics() const { return sync_batch_norm_; }
+
   // Lets the network grow (model.grow_every): to be called before each forward(), with the number
   // of updates made so far. Returns true when the network that trains is another one from here on:
   // parameters that slept require a gradient now. Where they lie, and what features() and encode()
@@ -89,6 +97,12 @@ class Objective : public Encoder {
   // recorded once and replayed: it must not read a value back, choose by one, or draw on the host.
   virtual torch::Tensor loss(const Batch& batch) = 0;
 
+  // Returns the rows of all ranks, [2 n, dim] as in Batch: first the first views of all samples,
+  // then the second ones. What is not a mean over samples (a loss that compares samples with one
+  // another, or a statistic of the batch) must be made from these, or else it is of a rank's part
+  // alone. Gradients flow back to the rows of this rank.
+  torch::Tensor of_all_ranks(const torch::Tensor& rows) const;
+
   // Called after each step of the optimiser, for what follows the parameters without a gradient,
   // such as a MovingAverage. Such a copy is a registered module whose parameters do not require a
   // gradient. Recorded on a GPU as loss() is.
@@ -100,9 +114,12 @@ class Objective : public Encoder {
  private:
   std::vector<torch::Tensor> weights_to_cast(torch::ScalarType type) const;
   void set_grown(int blocks);
+  torch::Tensor spread(const torch::Tensor& directions) const;
 
   std::int64_t feature_dim_;
   std::int64_t grow_every_;
+  bool sync_batch_norm_;
+  Ranks* ranks_ = &one_rank();
   std::shared_ptr<Backbone> encoder_;
   std::shared_ptr<Mlp> projector_;
   std::shared_ptr<Alignment> alignment_;  // null without one

@@ -11,7 +11,9 @@ namespace riffle {
 SimClr::SimClr(const ModelConfig& config, std::uint64_t seed)
     : Objective(config, seed), temperature_(config.temperature) {}
 
-torch::Tensor SimClr::loss(const Batch& batch) { return nt_xent(batch.embeddings, temperature_); }
+torch::Tensor SimClr::loss(const Batch& batch) {
+  return nt_xent(of_all_ranks(batch.embeddings), temperature_);
+}
 
 torch::Tensor nt_xent(const torch::Tensor& embeddings, double temperature) {
   const torch::Tensor directions = unit_length(embeddings);

@@ -17,7 +17,7 @@ VicReg::VicReg(const ModelConfig& config, std::uint64_t seed)
       covariance_(config.vicreg_covariance) {}
 
 torch::Tensor VicReg::loss(const Batch& batch) {
-  const VicRegTerms terms = vicreg_terms(batch.projections);
+  const VicRegTerms terms = vicreg_terms(of_all_ranks(batch.projections));
   return invariance_ * terms.invariance + variance_ * terms.variance +
          covariance_ * terms.covariance;
 }

@@ -35,7 +35,7 @@ VisReg::VisReg(const ModelConfig& config, std::uint64_t seed)
 void VisReg::follow() { slices_->advance(); }
 
 torch::Tensor VisReg::loss(const Batch& batch) {
-  const VisRegTerms terms = visreg_terms(batch.projections, slices_->draw());
+  const VisRegTerms terms = visreg_terms(of_all_ranks(batch.projections), slices_->draw());
   return invariance_ * terms.invariance + regulariser_ * (terms.centre + terms.scale + terms.shape);
 }
 

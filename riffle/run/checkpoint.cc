@@ -43,6 +43,7 @@ Checkpoint read_whole(const RunFolder& folder, const std::string& name) {
   checkpoint.update = manifest.update;
   checkpoint.samples_seen = manifest.samples_seen;
   checkpoint.seconds = manifest.seconds;
+  checkpoint.ranks = manifest.ranks;
   Safetensors file = read_safetensors(state);
   checkpoint.config = std::move(file.metadata[kConfigKey]);
   checkpoint.state = std::move(file.tensors);
@@ -83,7 +84,8 @@ void write_files(const RunFolder& folder, const Checkpoint& checkpoint) {
                              .file = state.filename().string(),
                              .bytes = fs::file_size(state),
                              .checksum = checksum_text(file_checksum(state)),
-                             .segments = segments_of(checkpoint)};
+                             .segments = segments_of(checkpoint),
+                             .ranks = checkpoint.ranks};
   folder.require_in_place();
   write_manifest(folder.manifest(checkpoint.name), manifest);
 }
@@ -124,20 +126,28 @@ std::int64_t restore_checkpoint(const Checkpoint& checkpoint, Learner& learner, 
   constexpr std::size_t kAtOnce = 1024;
   learner.restore(checkpoint.state);
   ReplayBuffer& buffer = learner.buffer();
-  const std::span<const Slot> live = buffer.live();
+  const bool same_ranks = checkpoint.ranks == learner.ranks().size();
+  std::vector<Slot> here;
+  std::vector<PicturePlace> places_here;
+  for (std::size_t i = 0; i < buffer.live().size(); ++i) {
+    if (!buffer.is_here(buffer.live()[i])) continue;
+    here.push_back(buffer.live()[i]);
+    places_here.push_back(checkpoint.places[i]);
+  }
   // Slots without a picture, each with the slot whose picture it may get.
   std::vector<std::pair<Slot, std::optional<Slot>>> without;
   // The last slot whose picture is whole.
   std::optional<Slot> whole;
-  for (std::size_t at = 0; at < live.size(); at += kAtOnce) {
-    const auto slots = live.subspan(at, std::min(kAtOnce, live.size() - at));
+  for (std::size_t at = 0; at < here.size(); at += kAtOnce) {
+    const auto slots = std::span(here).subspan(at, std::min(kAtOnce, here.size() - at));
     std::vector<std::uint64_t> arrivals;
     for (const Slot slot : slots) arrivals.push_back(buffer.info(slot).arrival);
     try {
-      const auto places = std::span(checkpoint.places).subspan(at, slots.size());
+      const auto places = std::span(places_here).subspan(at, slots.size());
       std::vector<std::size_t> bad;
-      at::Tensor stored =
-          log.adopt(slots, arrivals, places, damaged == DamagedPictures::replace ? &bad : nullptr);
+      auto* const replaced = damaged == DamagedPictures::replace ? &bad : nullptr;
+      at::Tensor stored = same_ranks ? log.adopt(slots, arrivals, places, replaced)
+                                     : log.read(arrivals, places, replaced);
       std::vector<Slot> good;
       std::vector<std::int64_t> rows;
       for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -163,7 +173,7 @@ std::int64_t restore_checkpoint(const Checkpoint& checkpoint, Learner& learner, 
     buffer.put_stored(std::span(&slot, 1), buffer.stored(std::span(&from, 1)));
   }
   // What was read is on disk already, and the log knows what could not be read.
-  buffer.take_changed();
+  if (same_ranks) buffer.take_changed();
   return std::ssize(without);
 }
 

@@ -30,6 +30,8 @@ struct Checkpoint {
   NamedTensors state;
   // Of the pictures, in the order of the buffer's live slots.
   std::vector<PicturePlace> places;
+  // Ranks that wrote it, each the pictures that lived with it.
+  std::int64_t ranks = 1;
 };
 
 // Returns the segments that its pictures are in.
@@ -49,6 +51,9 @@ enum class DamagedPictures { refuse, replace };
 // Gives a checkpoint's state to the learner, which must be new, and its pictures to the buffer and
 // to `log`. Throws DamagedCheckpoint if a picture is damaged, Error if the checkpoint is of another
 // configuration; the learner must not be used after either.
+//
+// A rank gets the pictures that live with it. If another number of ranks wrote the checkpoint, they
+// have to be appended to `log` again.
 //
 // With `replace`, a sample whose picture is damaged gets the picture of another sample, unless all
 // are damaged. Returns the number of such samples.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cstring>
+#include <map>
 
 #include "riffle/base/clock.h"
 #include "riffle/base/error.h"
@@ -57,11 +59,20 @@ void Checkpointer::keep_up(bool due, double seconds) {
   {
     const std::lock_guard lock(mutex_);
     due_ = due_ || due || std::exchange(checkpoint_failed_, false);
-    if (start < retry_at_) return;
+    // Ranks agree on when a checkpoint is made, and so cannot each choose another time.
+    if (start < retry_at_ && learner_.ranks().alone()) return;
     crowded = jobs_.size() >= kMaxJobs;
     writing = checkpoint_waits_;
   }
   if (!crowded) hand_over();
+  if (!learner_.ranks().alone()) {
+    if (due && make_together(seconds)) {
+      const std::lock_guard lock(mutex_);
+      status_.stall_s = seconds_since(start);
+    }
+    due_ = false;
+    return;
+  }
   bool ready = !crowded && !writing && missing_.empty();
   const bool starves = due && starved_ && !writing;
   if (due_ && !ready && (config_.wait || starves)) {
@@ -71,7 +82,7 @@ void Checkpointer::keep_up(bool due, double seconds) {
     ready = catch_up();
   }
   const bool begun = due_ && ready;
-  if (begun) begin(seconds);
+  if (begun) push(present(seconds));
   if (learner_.update() > 0) stall_s_ += seconds_since(start);
   starved_ = !begun && (starved_ || (due && !writing));
   if (!begun) return;
@@ -125,7 +136,7 @@ std::string Checkpointer::present_name() const {
 }
 
 // Requires that all pictures are on disk or on their way there.
-void Checkpointer::begin(double seconds) {
+Checkpoint Checkpointer::present(double seconds) {
   Checkpoint checkpoint;
   checkpoint.name = present_name();
   checkpoint.update = learner_.update();
@@ -133,7 +144,69 @@ void Checkpointer::begin(double seconds) {
   checkpoint.seconds = seconds;
   checkpoint.config = config_text_;
   checkpoint.state = learner_.save();
-  push(std::move(checkpoint));
+  checkpoint.ranks = learner_.ranks().size();
+  return checkpoint;
+}
+
+// Returns slot, segment and record of each picture that lives here; nothing if one is not on disk.
+// Requires that the thread has nothing to do.
+std::vector<std::int64_t> Checkpointer::own_places() {
+  const ReplayBuffer& buffer = learner_.buffer();
+  std::vector<std::int64_t> places;
+  for (const Slot slot : buffer.live()) {
+    if (!buffer.is_here(slot)) continue;
+    const auto place = log_.find(slot, buffer.info(slot).arrival);
+    if (!place) throw Error("some of its pictures could not be written", ErrorKind::failure);
+    places.insert(places.end(), {slot, place->segment, place->record});
+  }
+  return places;
+}
+
+// Returns whether rank 0 has begun to write a checkpoint; otherwise some rank's disk failed.
+bool Checkpointer::make_together(double seconds) {
+  Ranks& ranks = learner_.ranks();
+  std::vector<std::int64_t> own;
+  std::string error;
+  try {
+    if (!catch_up()) throw Error(status().error, ErrorKind::failure);
+    log_.sync();
+    own = own_places();
+  } catch (const std::exception& failure) {
+    error = failure.what();
+    const std::lock_guard lock(mutex_);
+    const auto lost = log_.take_lost();
+    lost_.insert(lost_.end(), lost.begin(), lost.end());
+  }
+  if (ranks.any(!error.empty())) {
+    const std::lock_guard lock(mutex_);
+    ++status_.failures;
+    status_.error = error.empty() ? "the disk of another rank failed" : error;
+    if (!error.empty() && std::has_single_bit(static_cast<std::uint64_t>(status_.failures))) {
+      log_warning(cat("rank ", ranks.rank(), ": no checkpoint could be written (", error,
+                      "); training continues"));
+    }
+    return false;
+  }
+  const std::string bytes(reinterpret_cast<const char*>(own.data()),
+                          own.size() * sizeof(std::int64_t));
+  std::map<Slot, PicturePlace> places;
+  for (const std::string& part : ranks.gather_bytes(bytes)) {
+    std::vector<std::int64_t> numbers(part.size() / sizeof(std::int64_t));
+    std::memcpy(numbers.data(), part.data(), part.size());
+    for (std::size_t i = 0; i < numbers.size(); i += 3) {
+      places[numbers[i]] = {numbers[i + 1], numbers[i + 2]};
+    }
+  }
+  Checkpoint checkpoint;
+  if (ranks.first()) checkpoint = present(seconds);
+  for (const Slot slot : learner_.buffer().live()) checkpoint.places.push_back(places.at(slot));
+  log_.need(segments_of(checkpoint));
+  if (ranks.first()) {
+    push(std::move(checkpoint));
+  } else {
+    remove_unused(segments_of(checkpoint));
+  }
+  return true;
 }
 
 // Waits until the disk has all pictures. Returns false if a write failed.
@@ -149,16 +222,22 @@ bool Checkpointer::catch_up() {
 }
 
 void Checkpointer::finish(double seconds) {
+  Ranks& ranks = learner_.ranks();
   wait();
   folder_.require_in_place();
   const Status before = status();
-  if (before.last == present_name()) return;
-  if (catch_up()) {
-    begin(seconds);
+  if (!ranks.any(ranks.first() && before.last != present_name())) return;
+  if (!ranks.alone()) {
+    make_together(seconds);
+    wait();
+  } else if (catch_up()) {
+    push(present(seconds));
     wait();
   }
   const Status after = status();
-  if (after.failures > before.failures) throw Error(after.error, ErrorKind::failure);
+  if (!ranks.any(after.failures > before.failures)) return;
+  throw Error(after.failures > before.failures ? after.error : "the disk of another rank failed",
+              ErrorKind::failure);
 }
 
 void Checkpointer::wait() {
@@ -204,14 +283,17 @@ void Checkpointer::carry_out(Job& job) {
 }
 
 void Checkpointer::write(Checkpoint& checkpoint) {
-  log_.sync();
-  const BufferState buffer = saved_buffer_state(checkpoint.state);
-  for (std::size_t i = 0; i < buffer.live.size(); ++i) {
-    const auto place = log_.find(buffer.live[i], buffer.samples[i].arrival);
-    if (!place) throw Error("some of its pictures could not be written", ErrorKind::failure);
-    checkpoint.places.push_back(*place);
+  // Several ranks found their pictures before.
+  if (checkpoint.ranks == 1) {
+    log_.sync();
+    const BufferState buffer = saved_buffer_state(checkpoint.state);
+    for (std::size_t i = 0; i < buffer.live.size(); ++i) {
+      const auto place = log_.find(buffer.live[i], buffer.samples[i].arrival);
+      if (!place) throw Error("some of its pictures could not be written", ErrorKind::failure);
+      checkpoint.places.push_back(*place);
+    }
+    log_.need(segments_of(checkpoint));
   }
-  log_.need(segments_of(checkpoint));
   if (std::filesystem::exists(folder_.metrics())) AppendFile(folder_.metrics()).sync();
   write_checkpoint(folder_, checkpoint);
   {
@@ -226,6 +308,7 @@ void Checkpointer::write(Checkpoint& checkpoint) {
 }
 
 void Checkpointer::remove_old() {
+  if (!learner_.ranks().first()) return remove_unused({});
   try {
     folder_.require_in_place();
     folder_.remove_uncommitted();
@@ -233,6 +316,19 @@ void Checkpointer::remove_old() {
   } catch (const std::exception& unreadable) {
     // Too many pictures on disk are better than too few.
     log_warning(cat("old checkpoints and pictures are not removed: ", unreadable.what()));
+  }
+}
+
+// On ranks that write no checkpoints: those on disk, and one that is about to be, need their
+// segments.
+void Checkpointer::remove_unused(std::set<std::int64_t> needed) {
+  try {
+    for (const auto& name : folder_.checkpoint_names()) {
+      needed.merge(checkpoint_segments(folder_, name));
+    }
+    log_.remove_unused(needed);
+  } catch (const std::exception&) {
+    // Rank 0 removed one meanwhile. Too many pictures on disk are better than too few.
   }
 }
 

@@ -14,6 +14,10 @@
 // status(), earlier checkpoints stay, and what failed is tried again after 1, 2, 4, ... and finally
 // every 64 seconds.
 //
+// Several ranks (riffle/dist) make a checkpoint together: when one is due, all wait until their
+// pictures are on disk and tell rank 0 where, which then writes it while training continues. Only
+// rank 0 has a status().
+//
 // Used by one thread, which also uses the learner.
 #pragma once
 
@@ -23,6 +27,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <variant>
@@ -85,7 +90,9 @@ class Checkpointer {
 
   bool hand_over();
   bool catch_up();
-  void begin(double seconds);
+  Checkpoint present(double seconds);
+  bool make_together(double seconds);
+  std::vector<std::int64_t> own_places();
   void push(Job job);
   std::string present_name() const;
 
@@ -93,6 +100,7 @@ class Checkpointer {
   void carry_out(Job& job);
   void write(Checkpoint& checkpoint);
   void remove_old();
+  void remove_unused(std::set<std::int64_t> needed);
   void failed(const Job& job, const std::string& why);
 
   const RunFolder folder_;

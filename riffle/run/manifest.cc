@@ -78,7 +78,7 @@ class Members {
 }  // namespace
 
 void write_manifest(const fs::path& path, const Manifest& manifest) {
-  const Json content = {
+  Json content = {
       {Manifest::kVersionKey, Manifest::kVersion},
       {"update", manifest.update},
       {"samples_seen", manifest.samples_seen},
@@ -86,6 +86,7 @@ void write_manifest(const fs::path& path, const Manifest& manifest) {
       {"state",
        {{"file", manifest.file}, {"bytes", manifest.bytes}, {"checksum", manifest.checksum}}},
       {"segments", manifest.segments}};
+  if (manifest.ranks > 1) content["ranks"] = manifest.ranks;
   write_atomically(path, with_checksum(content.dump()));
 }
 
@@ -109,7 +110,8 @@ Manifest read_manifest(const fs::path& path) {
           .file = state.text("file"),
           .bytes = static_cast<std::uint64_t>(state.count("bytes")),
           .checksum = state.text("checksum"),
-          .segments = members.counts("segments")};
+          .segments = members.counts("segments"),
+          .ranks = content.contains("ranks") ? members.count("ranks") : 1};
 }
 
 void require_whole(const fs::path& state, const Manifest& manifest) {

@@ -37,6 +37,8 @@ struct Manifest {
   std::string checksum;
   // Of the picture log.
   std::set<std::int64_t> segments;
+  // Ranks that wrote it.
+  std::int64_t ranks = 1;
 };
 
 // Replaces `path` in one step. Throws Error when the disk does not take it.

@@ -53,15 +53,22 @@ std::vector<std::int64_t> segments_in(const fs::path& folder) {
 
 }  // namespace
 
-PictureLog::PictureLog(fs::path folder, std::int64_t slots, std::int64_t stored_bytes)
+PictureLog::PictureLog(fs::path folder, std::int64_t slots, std::int64_t stored_bytes, LogPart part)
     : folder_(std::move(folder)),
+      part_(part),
       stored_bytes_(stored_bytes),
       records_a_segment_(std::max<std::int64_t>(1, slots / kSegments)),
       places_(static_cast<std::size_t>(slots)),
       unsynced_(static_cast<std::size_t>(slots)) {
   for (const std::int64_t segment : segments_in(folder_)) {
-    next_segment_ = std::max(next_segment_, segment + 1);
+    first_segment_ = std::max(first_segment_, segment + 1);
   }
+  next_segment_ = first_segment_ + part_.part;
+}
+
+bool PictureLog::is_ours(std::int64_t segment) const {
+  if (segment < first_segment_) return part_.part == 0;
+  return (segment - first_segment_) % part_.parts == part_.part;
 }
 
 std::uint64_t PictureLog::record_bytes() const {
@@ -94,7 +101,7 @@ void PictureLog::refer(Slot slot, std::uint64_t arrival, PicturePlace at) {
 }
 
 void PictureLog::close_newest() {
-  if (newest_) full_.emplace(next_segment_ - 1, std::move(*newest_));
+  if (newest_) full_.emplace(newest_segment_, std::move(*newest_));
   newest_.reset();
   // Checkpoints may be far apart, and a process may open only a limited number of files.
   if (full_.size() > kMaxOpen) sync();
@@ -124,7 +131,9 @@ void PictureLog::write(std::span<const Slot> slots, std::span<const std::uint64_
       make_folders(folder_);
       // A file that is there already is somebody else's, even if the constructor did not see it.
       do {
-        newest_.emplace(path_of(next_segment_++));
+        newest_.emplace(path_of(next_segment_));
+        newest_segment_ = next_segment_;
+        next_segment_ += part_.parts;
       } while (newest_->size() > 0);
       std::array<std::byte, kHeaderBytes> header;
       std::memcpy(header.data(), kMagic.data(), kMagic.size());
@@ -141,7 +150,7 @@ void PictureLog::write(std::span<const Slot> slots, std::span<const std::uint64_
     throw;
   }
   bytes_appended_ += records.size();
-  const std::int64_t number = next_segment_ - 1;
+  const std::int64_t number = newest_segment_;
   auto& segment = segments_[number];
   for (std::size_t i = 0; i < slots.size(); ++i) {
     refer(slots[i], arrivals[i], {number, segment.records++});
@@ -182,7 +191,7 @@ void PictureLog::compact() {
     for (const auto& [number, segment] : segments_) {
       if (segment.used == 0) continue;  // waits to be removed
       records += segment.records;
-      if (newest_ && number == next_segment_ - 1) continue;
+      if (is_growing(number)) continue;
       const auto& best = segments_[emptiest < 0 ? number : emptiest];
       if (emptiest < 0 || segment.used * best.records < best.used * segment.records) {
         emptiest = number;
@@ -318,8 +327,8 @@ void PictureLog::remove_unused(const std::set<std::int64_t>& needed) {
   needed_ = needed;
   remove_dead();
   for (const std::int64_t segment : segments_in(folder_)) {
-    const bool growing = newest_ && segment == next_segment_ - 1;
-    if (growing || segments_.contains(segment) || needed.contains(segment)) continue;
+    if (is_growing(segment) || !is_ours(segment)) continue;
+    if (segments_.contains(segment) || needed.contains(segment)) continue;
     std::error_code error;
     fs::remove(path_of(segment), error);
   }
@@ -333,8 +342,7 @@ void PictureLog::remove_dead() {
   if (!needed_) return;
   for (auto at = segments_.begin(); at != segments_.end();) {
     const auto& [number, segment] = *at;
-    const bool growing = newest_ && number == next_segment_ - 1;
-    if (growing || segment.used > 0 || needed_->contains(number)) {
+    if (is_growing(number) || segment.used > 0 || needed_->contains(number)) {
       ++at;
       continue;
     }

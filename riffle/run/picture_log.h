@@ -9,6 +9,10 @@
 // Nothing is durable before sync(). What a failing disk did not take is lost from the log, never
 // silently: the call throws Error, and take_lost() names the slots to be appended again.
 //
+// Several ranks (riffle/dist) write one folder, each a log of its own for the slots that live with
+// it: the numbers of their segments never meet. All must be constructed before one of them is
+// written.
+//
 // Used by one thread.
 #pragma once
 
@@ -35,11 +39,18 @@ struct PicturePlace {
   std::int64_t record = -1;
 };
 
+// Which of the logs in a folder: one for each rank.
+struct LogPart {
+  std::int64_t part = 0;
+  std::int64_t parts = 1;
+};
+
 class PictureLog {
  public:
   // For a buffer of `slots` slots, with pictures of `stored_bytes` (ReplayBuffer::stored_bytes).
   // Segments already in `folder` are left alone; new ones get higher numbers.
-  PictureLog(std::filesystem::path folder, std::int64_t slots, std::int64_t stored_bytes);
+  PictureLog(std::filesystem::path folder, std::int64_t slots, std::int64_t stored_bytes,
+             LogPart part = {});
 
   // Appends the pictures of the samples now in `slots`, [slots, stored_bytes]; arrivals tell
   // samples apart. Throws Error if the disk does not take them.
@@ -60,13 +71,18 @@ class PictureLog {
                    std::span<const PicturePlace> places,
                    std::vector<std::size_t>* damaged = nullptr);
 
+  // As adopt(), but the log does not have them afterwards.
+  at::Tensor read(std::span<const std::uint64_t> arrivals, std::span<const PicturePlace> places,
+                  std::vector<std::size_t>* damaged = nullptr) const;
+
   // Returns where the `count` samples that arrived last are, newest first, among the last records
   // in the folder, whoever writes them. What is being written may be among them. Throws Error if a
   // segment is damaged.
   std::vector<std::pair<std::uint64_t, PicturePlace>> newest_arrivals(std::size_t count) const;
 
   // Replaces the set of segments that checkpoints need, and removes all others in the folder that
-  // the log does not use. Before the first call nothing is removed.
+  // the log does not use, but for those of other parts. Part 0 cares for what was there before.
+  // Before the first call nothing is removed.
   void remove_unused(const std::set<std::int64_t>& needed);
   // Adds the segments of a checkpoint that is about to be written to that set.
   void need(const std::set<std::int64_t>& segments);
@@ -95,20 +111,25 @@ class PictureLog {
   void compact();
   void move_out(std::int64_t segment);
   InputFile open_segment(std::int64_t segment) const;
-  at::Tensor read(std::span<const std::uint64_t> arrivals, std::span<const PicturePlace> at,
-                  std::vector<std::size_t>* damaged = nullptr) const;
+
+  bool is_growing(std::int64_t segment) const { return newest_ && segment == newest_segment_; }
+  bool is_ours(std::int64_t segment) const;
 
   std::filesystem::path folder_;
+  LogPart part_;
   std::int64_t stored_bytes_;
   std::int64_t records_a_segment_;
   std::vector<Place> places_;  // by slot
   std::int64_t used_ = 0;      // of places_, those that refer to a record
   std::map<std::int64_t, Segment> segments_;
+  // Those before it were in the folder when the log was made.
+  std::int64_t first_segment_ = 1;
   std::int64_t next_segment_ = 1;
   // By checkpoints; nothing: unknown.
   std::optional<std::set<std::int64_t>> needed_;
-  // Segment next_segment_ - 1, while it grows.
+  // The segment begun last, while it grows.
   std::optional<AppendFile> newest_;
+  std::int64_t newest_segment_ = 0;
   // By number: no longer growing, not yet synced.
   std::map<std::int64_t, AppendFile> full_;
   std::vector<bool> unsynced_;  // by slot

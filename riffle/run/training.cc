@@ -8,6 +8,9 @@
 #include <optional>
 #include <thread>
 
+#include <ATen/ATen.h>
+#include <unistd.h>
+
 #include "riffle/base/clock.h"
 #include "riffle/base/error.h"
 #include "riffle/base/free_cores.h"
@@ -82,16 +85,19 @@ class Session {
         signals_([this](const char* why) { stop(why); }, 3600 * config.max_hours),
         checkpointer_(folder, config, learner, std::move(log),
                       from != nullptr ? from->name : std::string()),
-        metrics_(folder.metrics(), {config.metrics.every, config.metrics.dense}, from_update_),
         seconds_before_(from != nullptr ? from->seconds : 0),
         rates_(learner),
         has_junk_(has_junk(config.shapes)),
-        probes_(folder, config.probe, options.probe_program),
-        status_(folder, [&learner, before = learner.samples_seen()](RunStatus& status) {
-          const auto arrivals = learner.arrivals();
-          status.samples_delivered = before + arrivals.samples;
-          status.seconds_since_sample = arrivals.seconds_since_last;
-        }) {
+        probes_(folder, config.probe, options.probe_program) {
+    if (learner.ranks().first()) {
+      metrics_.emplace(folder.metrics(), Thinning{config.metrics.every, config.metrics.dense},
+                       from_update_);
+      status_.emplace(folder, [&learner, before = learner.samples_seen()](RunStatus& status) {
+        const auto arrivals = learner.arrivals();
+        status.samples_delivered = before + arrivals.samples;
+        status.seconds_since_sample = arrivals.seconds_since_last;
+      });
+    }
     if (options.profile) profile_.emplace(learner, open_device(config.learner.device));
   }
 
@@ -126,8 +132,9 @@ class Session {
           error.kind());
     }
     finish_progress();
+    if (learner_.stopped()) stopped_ = true;  // another rank was told to
     finish();
-    if (!stopped_) {
+    if (!stopped_ && learner_.ranks().first()) {
       const auto checkpoints = checkpointer_.status();
       probes_.finish(checkpoints.last, checkpoints.last_update);
     }
@@ -150,7 +157,8 @@ class Session {
   }
 
   void set_state(const char* state) {
-    status_.set([&](RunStatus& status) {
+    if (!status_) return;
+    status_->set([&](RunStatus& status) {
       status.state = state;
       status.update = learner_.update();
       status.samples_used = learner_.samples_seen();
@@ -171,7 +179,9 @@ class Session {
     // A slow stream may take hours to fill the buffer, and there are no updates to count yet.
     auto last = Clock::now();
     while (learner_.fill()) {
-      const bool due = seconds_since(last) > kFillCheckpointSeconds;
+      // One clock decides for all ranks.
+      Ranks& ranks = learner_.ranks();
+      const bool due = ranks.any(ranks.first() && seconds_since(last) > kFillCheckpointSeconds);
       if (due) last = Clock::now();
       keep(due, 0);
       set_state("filling");
@@ -198,8 +208,10 @@ class Session {
       if (progress_due) {
         shown = seconds;
         show_progress(progress_line(*report, config_, learner_.buffer(), updates_per_s));
-        const auto checkpoints = checkpointer_.status();
-        probes_.keep_up(checkpoints.last, checkpoints.last_update);
+        if (learner_.ranks().first()) {
+          const auto checkpoints = checkpointer_.status();
+          probes_.keep_up(checkpoints.last, checkpoints.last_update);
+        }
       }
       const bool to_be_probed = probes_.due(report->update);
       keep(to_be_probed || (every > 0 && report->update % every == 0), seconds_);
@@ -210,7 +222,9 @@ class Session {
     learner_.measure(*last_);
     result_.loss = last_->loss;
     // A run that was stopped continues later with the lines it would have had.
-    if (!stopped_ && last_->update % config_.metrics.every != 0) write_metrics(*last_);
+    if (!stopped_ && !learner_.stopped() && last_->update % config_.metrics.every != 0) {
+      write_metrics(*last_);
+    }
     show_progress(progress_line(*last_, config_, learner_.buffer(),
                                 result_.images_per_s / config_.learner.train.batch));
   }
@@ -241,6 +255,7 @@ class Session {
   }
 
   void write_metrics(const UpdateReport& report) {
+    if (!metrics_) return;
     const auto& metrics = config_.metrics;
     const bool nearest = metrics.nearest_every > 0 && report.update % metrics.nearest_every == 0;
     auto line = metrics_line(report, learner_.buffer().stats(nearest), learner_.skipped());
@@ -256,7 +271,7 @@ class Session {
     }
     folder_.require_in_place();
     try {
-      metrics_.write(report.update, line);
+      metrics_->write(report.update, line);
       write_events(report.update, line);
     } catch (const Error& error) {
       if (std::has_single_bit(++metrics_failures_)) {
@@ -272,8 +287,8 @@ class Session {
       events_->write_configuration(config_values(config_));
     }
     events_->write(update, line);
-    // Pictures are large, so there are ever fewer.
-    const bool whole = update % config_.metrics.every == 0;
+    // Pictures are large, so there are ever fewer. Of several ranks, none has them all.
+    const bool whole = learner_.ranks().alone() && update % config_.metrics.every == 0;
     if (whole && std::has_single_bit(static_cast<std::uint64_t>(thinning.line_of(update)))) {
       events_->write_picture(update, "buffer", buffer_sheet(learner_.buffer()));
     }
@@ -314,14 +329,15 @@ class Session {
   std::atomic<bool> stopped_ = false;
   const StopSignals signals_;
   Checkpointer checkpointer_;
-  MetricsFile metrics_;
+  // Of rank 0.
+  std::optional<MetricsFile> metrics_;
   std::optional<EventFile> events_;  // made with the first line
   const double seconds_before_;
   double seconds_ = seconds_before_;
   Rates rates_;
   const bool has_junk_;
   RunProbes probes_;
-  StatusFile status_;
+  std::optional<StatusFile> status_;  // of rank 0
   std::optional<TrainingProfile> profile_;
   std::optional<UpdateReport> last_;
   std::uint64_t metrics_failures_ = 0;
@@ -331,7 +347,81 @@ class Session {
 };
 
 PictureLog picture_log(const RunFolder& folder, const Learner& learner) {
-  return {folder.checkpoints(), learner.buffer().slots(), learner.buffer().stored_bytes()};
+  Ranks& ranks = learner.ranks();
+  PictureLog log(folder.checkpoints(), learner.buffer().slots(), learner.buffer().stored_bytes(),
+                 {ranks.rank(), ranks.size()});
+  ranks.wait_for_all();  // see picture_log.h
+  return log;
+}
+
+// The run as this rank takes part in it.
+struct Part {
+  Ranks& ranks = ranks_of_process();
+  std::unique_ptr<Stream> stream;
+  LearnerConfig learner;
+  bool own_streams = false;
+
+  explicit Part(const Config& config) : learner(config.learner) {
+    if (!ranks.first()) set_log_level(LogLevel::warnings);
+    const std::string uri = for_this_rank(config.stream);
+    const std::string shapes = for_this_rank(config.shapes);
+    own_streams = uri != config.stream || shapes != config.shapes;
+    learner.device = for_this_rank(learner.device);
+    if (!ranks.alone() && learner.train.fresh_samples() > 0 && learner.model.align_weight > 0) {
+      throw Error("train.fresh and align.weight together do not work on several ranks yet");
+    }
+    stream = open_stream(uri, shapes);
+  }
+
+  Sharing sharing() const { return {ranks, own_streams}; }
+
+ private:
+  std::string for_this_rank(std::string text) const {
+    replace_all(text, "{rank}", std::to_string(ranks.rank()));
+    replace_all(text, "{ranks}", std::to_string(ranks.size()));
+    replace_all(text, "{local_rank}", std::to_string(ranks.local_rank()));
+    return text;
+  }
+  static void replace_all(std::string& text, std::string_view name, const std::string& value) {
+    for (auto at = text.find(name); at != std::string::npos; at = text.find(name)) {
+      text.replace(at, name.size(), value);
+    }
+  }
+};
+
+// Returns the cores for each of the ranks of a machine, by rank 0's: a run has one number.
+std::int64_t threads_a_rank(Ranks& ranks) {
+  const std::int64_t cores = std::thread::hardware_concurrency();
+  // A launcher that binds ranks to cores has divided them already.
+  const bool bound = cores < ::sysconf(_SC_NPROCESSORS_ONLN);
+  const std::int64_t here = std::max<std::int64_t>(1, bound ? cores : cores / ranks.local_size());
+  return std::stoll(ranks.gather_bytes(std::to_string(here))[0]);
+}
+
+// Rank 0 makes or opens the folder with `open`; then the others open it too.
+template <typename Open>
+RunFolder open_together(const std::filesystem::path& path, Ranks& ranks, const Open& open) {
+  std::optional<RunFolder> folder;
+  if (ranks.first()) folder = open();
+  ranks.wait_for_all();
+  return folder ? *folder : RunFolder::open(path);
+}
+
+// Throws DamagedCheckpoint on all ranks if the part of one is damaged. Returns how many pictures
+// were replaced.
+std::int64_t restore_together(const Checkpoint& checkpoint, Learner& learner, PictureLog& log,
+                              DamagedPictures damaged) {
+  std::int64_t replaced = 0;
+  std::string why;
+  try {
+    replaced = restore_checkpoint(checkpoint, learner, log, damaged);
+  } catch (const DamagedCheckpoint& error) {
+    why = error.what();
+  }
+  if (learner.ranks().any(!why.empty())) {
+    throw DamagedCheckpoint(why.empty() ? "pictures of another rank are damaged" : why);
+  }
+  return learner.ranks().sum(at::full({1}, replaced, at::kLong)).item<std::int64_t>();
 }
 
 // More threads than free cores make a run slower than fewer would. Returns how many it gets: those
@@ -403,39 +493,43 @@ void require_end_ahead(const Config& config, std::int64_t update) {
   throw Error(cat("the run has made ", update, " updates, more than --max-updates ", end));
 }
 
-// N processes must not train N networks.
-void require_one_process() {
-  const Ranks& ranks = ranks_of_process();
-  if (ranks.alone()) return;
-  throw Error(cat("this is one of ", ranks.size(), " processes; riffle trains in one"));
-}
-
 }  // namespace
 
 TrainingResult train(Config config, const std::filesystem::path& path,
                      const TrainingOptions& options) {
-  require_one_process();
-  RunFolder::require_free(path);
+  Ranks& ranks = ranks_of_process();
+  if (ranks.first()) RunFolder::require_free(path);
   // The number of threads is a part of the run, so that it continues the same on another machine.
   // So is the number of samples: a capacity in bytes holds fewer with more threads.
   auto& threads = config.learner.train.threads;
-  threads = chosen_threads(threads);
-  const auto stream = open_stream(config.stream, config.shapes);
-  Learner learner(config.learner, *stream);
+  threads = ranks.alone()  ? chosen_threads(threads)
+            : threads == 0 ? threads_a_rank(ranks)
+                           : threads;
+  const Part part(config);
+  Learner learner(part.learner, *part.stream, part.sharing());
   auto& buffer = config.learner.buffer;
   if (!buffer.is_none()) buffer.capacity = std::to_string(learner.buffer().capacity());
-  return begin(RunFolder::create(path, config), config, learner, options);
+  const auto folder = open_together(path, ranks, [&] { return RunFolder::create(path, config); });
+  return begin(folder, config, learner, options);
 }
 
 TrainingResult resume(const std::filesystem::path& path,
                       const std::vector<std::string>& assignments, EditedConfig edited,
                       const TrainingOptions& options) {
-  require_one_process();
   require_resume_keys(assignments);
-  const auto folder = RunFolder::open_to_write(path);
+  Ranks& ranks = ranks_of_process();
+  const auto folder = open_together(path, ranks, [&] {
+    auto opened = RunFolder::open_to_write(path);
+    remove_temporary_files(opened.path());
+    remove_temporary_files(opened.checkpoints());
+    return opened;
+  });
   const Config config = folder.config(assignments);
-  remove_temporary_files(folder.path());
-  remove_temporary_files(folder.checkpoints());
+  // All have read it before one of them changes it.
+  const auto keep_config = [&] {
+    ranks.wait_for_all();
+    if (ranks.first() && !assignments.empty()) folder.write_config(config);
+  };
 
   std::vector<std::string> damaged;
   auto names = folder.checkpoint_names();
@@ -449,10 +543,9 @@ TrainingResult resume(const std::filesystem::path& path,
         require_same_config(folder, config, *checkpoint, edited);
         require_end_ahead(config, checkpoint->update);
       }
-      const auto stream = open_stream(config.stream, config.shapes);
-      LearnerConfig learner_config = config.learner;
-      if (checkpoint) learner_config.model.init.clear();  // it has the weights
-      Learner learner(learner_config, *stream);
+      Part part(config);
+      if (checkpoint) part.learner.model.init.clear();  // it has the weights
+      Learner learner(part.learner, *part.stream, part.sharing());
       if (!checkpoint) {
         if (!damaged.empty()) throw Error(cat("no checkpoint of ", path.string(), " is whole"));
         const auto state = folder.latest_checkpoint();
@@ -462,11 +555,11 @@ TrainingResult resume(const std::filesystem::path& path,
                           "but not resumed"));
         }
         log_info(cat(path.string(), " has no checkpoint yet: it starts again"));
-        if (!assignments.empty()) folder.write_config(config);
+        keep_config();
         return begin(folder, config, learner, options);
       }
       auto log = picture_log(folder, learner);
-      const auto replaced = restore_checkpoint(*checkpoint, learner, log, damaged_pictures);
+      const auto replaced = restore_together(*checkpoint, learner, log, damaged_pictures);
       if (replaced > 0) {
         log_warning(cat(replaced, " of ", learner.buffer().size(), " pictures in the buffer of ",
                         checkpoint->name,
@@ -474,8 +567,14 @@ TrainingResult resume(const std::filesystem::path& path,
                         "the run is no longer the one it would have been"));
       }
       checkpoint->state.clear();
-      for (const auto& name : damaged) folder.set_aside(name);
-      if (!assignments.empty()) folder.write_config(config);
+      if (ranks.first()) {
+        for (const auto& name : damaged) folder.set_aside(name);
+      }
+      keep_config();
+      if (checkpoint->ranks != ranks.size()) {
+        log_info(cat("the buffer was divided by ", checkpoint->ranks, " and is now divided by ",
+                     ranks.size(), " ranks"));
+      }
       const bool done = checkpoint->update == config.learner.train.max_updates;
       log_info(cat("run ", path.string(),
                    done ? " has made all its updates; with more --max-updates it continues from "

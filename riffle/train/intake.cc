@@ -11,8 +11,13 @@
 
 namespace riffle {
 Intake::Intake(Stream& stream, std::int64_t batch, int picture_size, std::size_t ahead,
-               at::Device device)
-    : stream_(stream), batch_(batch), picture_size_(picture_size), ahead_(ahead), upload_(device) {}
+               at::Device device, StreamShare share)
+    : stream_(stream),
+      batch_(batch),
+      picture_size_(picture_size),
+      ahead_(ahead),
+      share_(share),
+      upload_(device) {}
 
 Intake::~Intake() {
   stop();
@@ -26,9 +31,12 @@ void Intake::start() {
 std::optional<StreamBatch> Intake::take() {
   start();
   std::unique_lock lock(mutex_);
-  const auto start = Clock::now();
-  changed_.wait(lock, [&] { return !batches_.empty() || finished_ || stopping_; });
-  waits_.learner_s += seconds_since(start);
+  const auto known = [&] { return !batches_.empty() || finished_ || stopping_; };
+  if (!known()) {
+    const auto start = Clock::now();
+    changed_.wait(lock, known);
+    waits_.learner_s += seconds_since(start);
+  }
   if (stopping_) return std::nullopt;
   if (batches_.empty()) {
     rethrow_error();
@@ -40,15 +48,10 @@ std::optional<StreamBatch> Intake::take() {
   return batch;
 }
 
-std::vector<StreamBatch> Intake::take_arrived() {
+std::size_t Intake::ready() {
   start();
   const std::lock_guard lock(mutex_);
-  if (batches_.empty()) rethrow_error();
-  std::vector<StreamBatch> arrived(std::make_move_iterator(batches_.begin()),
-                                   std::make_move_iterator(batches_.end()));
-  batches_.clear();
-  changed_.notify_all();
-  return arrived;
+  return batches_.empty() && error_ ? 1 : batches_.size();
 }
 
 bool Intake::ended() {
@@ -99,17 +102,17 @@ void Intake::rethrow_error() {
 std::optional<StreamBatch> Intake::read_batch() {
   StreamBatch batch;
   batch.samples.reserve(static_cast<std::size_t>(batch_));
-  while (static_cast<std::int64_t>(batch.samples.size()) < batch_) {
+  for (std::int64_t read = 0; read < share_.readers * batch_; ++read) {
     auto sample = stream_.next();
     const std::lock_guard lock(mutex_);
     if (!sample) {
-      left_out_ = std::ssize(batch.samples);
+      left_out_ = read;
       return std::nullopt;
     }
     ++samples_;
     last_sample_ = Clock::now();
     sample->time = static_cast<std::int64_t>(1000 * seconds_since_1970());
-    batch.samples.push_back(std::move(*sample));
+    if (read / batch_ == share_.reader) batch.samples.push_back(std::move(*sample));
   }
   const at::Tensor pictures =
       upload_.host_memory({batch_, picture_size_, picture_size_, 3}, at::kByte);

@@ -6,7 +6,7 @@
 // first take until the end of this object the stream belongs to the thread; the destructor stops
 // the stream, and waits for a next() that does not heed stop().
 //
-// take() and take_arrived() are for one thread, the others for any.
+// take() is for one thread, the others for any.
 #pragma once
 
 #include <chrono>
@@ -50,12 +50,20 @@ class StreamError : public Error {
   using Error::Error;
 };
 
+// Of a stream that several readers divide by batches: each reads all of it, keeps its own samples
+// and passes over the others', so that all are at the same place after the same batches.
+struct StreamShare {
+  int reader = 0;
+  int readers = 1;
+};
+
 class Intake {
  public:
   // `stream` must outlive this. The thread starts with the first take. `device`: where the pictures
-  // of a batch go.
+  // of a batch go. `share`: of `readers` batches one after the other, which one is taken; less than
+  // one for each reader is left out.
   Intake(Stream& stream, std::int64_t batch, int picture_size, std::size_t ahead,
-         at::Device device = at::kCPU);
+         at::Device device = at::kCPU, StreamShare share = {});
   ~Intake();
 
   // Waits for the next batch and returns it, or nothing if the stream ended (less than a batch is
@@ -63,8 +71,8 @@ class Intake {
   // it are taken.
   std::optional<StreamBatch> take();
 
-  // Returns all batches that are ready, without waiting. Throws as take() does if none is left.
-  std::vector<StreamBatch> take_arrived();
+  // Returns the number of batches that take() returns without waiting; 1 if it would throw.
+  std::size_t ready();
   // Returns whether no batch is ready and none will come.
   bool ended();
   // Returns the number of samples after the last whole batch, which are in none; 0 before the end.
@@ -98,6 +106,7 @@ class Intake {
   const std::int64_t batch_;
   const int picture_size_;
   const std::size_t ahead_;
+  const StreamShare share_;
 
   // Used by the thread alone.
   ThreadPool resizing_;

@@ -69,11 +69,10 @@ class IntakeCamera : public Stream {
 };
 
 std::vector<StreamBatch> wait_for_arrivals(Intake& intake) {
-  while (true) {
-    auto arrived = intake.take_arrived();
-    if (!arrived.empty()) return arrived;
-    std::this_thread::yield();
-  }
+  while (intake.ready() == 0) std::this_thread::yield();
+  std::vector<StreamBatch> arrived;
+  for (auto left = intake.ready(); left > 0; --left) arrived.push_back(*intake.take());
+  return arrived;
 }
 
 TEST(Intake, HandsOverWholeBatchesOfStoredSizeWithThePositionAfterThem) {
@@ -94,6 +93,25 @@ TEST(Intake, HandsOverWholeBatchesOfStoredSizeWithThePositionAfterThem) {
   EXPECT_TRUE(intake.ended());
 }
 
+TEST(Intake, ReadersDivideAStreamByBatchesAndStayTogether) {
+  for (const int reader : {0, 1, 2}) {
+    IntakeCamera camera(2 * 3 * 4 + 11);
+    camera.end();
+    Intake intake(camera, 4, 5, 2, at::kCPU, {.reader = reader, .readers = 3});
+    for (const int batch : {0, 1}) {
+      const auto taken = intake.take();
+      ASSERT_TRUE(taken);
+      ASSERT_EQ(taken->samples.size(), 4u);
+      const auto first = static_cast<std::uint64_t>(4 * (3 * batch + reader));
+      EXPECT_EQ(taken->samples[0].index, first);
+      EXPECT_EQ(taken->pictures[0][0][0][0].item<int>(), shade(first));
+      EXPECT_EQ(taken->position, std::to_string(12 * batch + 12));
+    }
+    EXPECT_FALSE(intake.take()) << "eleven samples are less than a batch for each";
+    EXPECT_EQ(intake.left_out(), 11);
+  }
+}
+
 TEST(Intake, ReadsNoFurtherAheadThanItMay) {
   IntakeCamera camera(1000);
   Intake intake(camera, 4, 4, 2);
@@ -108,7 +126,7 @@ TEST(Intake, ReadsNoFurtherAheadThanItMay) {
 TEST(Intake, TakesWhatArrivedWithoutWaiting) {
   IntakeCamera camera(0);
   Intake intake(camera, 2, 4, 3);
-  EXPECT_TRUE(intake.take_arrived().empty());
+  EXPECT_EQ(intake.ready(), 0u);
   EXPECT_FALSE(intake.ended());
   camera.deliver(3);
   EXPECT_EQ(wait_for_arrivals(intake).size(), 1u);
@@ -149,7 +167,7 @@ TEST(Intake, EndsWithoutHavingBeenAsked) {
   const Intake never_started(camera, 2, 4, 3);
   IntakeCamera waiting(1);
   Intake intake(waiting, 2, 4, 3);
-  EXPECT_TRUE(intake.take_arrived().empty());
+  EXPECT_EQ(intake.ready(), 0u);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <torch/types.h>
 
+#include "riffle/base/checksum.h"
 #include "riffle/base/clock.h"
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
@@ -22,6 +23,19 @@
 
 namespace riffle {
 namespace {
+
+// Until all ranks compare what they have.
+constexpr std::int64_t kUpdatesBetweenChecks = 500;
+
+std::uint64_t digest(const NamedTensors& tensors) {
+  Checksum sum;
+  for (const auto& [name, tensor] : tensors) {
+    const at::Tensor values = tensor.cpu().contiguous();
+    sum.add(std::as_bytes(std::span(static_cast<const char*>(values.const_data_ptr()),
+                                    static_cast<std::size_t>(values.nbytes()))));
+  }
+  return sum.value();
+}
 
 TrainConfig replay_config(const LearnerConfig& config) {
   TrainConfig train = config.train;
@@ -39,6 +53,15 @@ UpdaterConfig updater_config(const LearnerConfig& config) {
           .device = config.device};
 }
 
+void require_divisible(const LearnerConfig& config, const Ranks& ranks) {
+  for (const auto& [key, samples] :
+       {std::pair{"train.batch", config.train.batch},
+        std::pair{"train.stream_batch", config.train.samples_per_stream_batch()}}) {
+    if (samples % ranks.size() == 0) continue;
+    throw Error(cat(key, '=', samples, " cannot be divided by ", ranks.size(), " ranks"));
+  }
+}
+
 }  // namespace
 
 BufferConfig LearnerConfig::buffer_config() const {
@@ -49,21 +72,24 @@ BufferConfig LearnerConfig::buffer_config() const {
 }
 
 struct Learner::State {
-  State(const LearnerConfig& learner_config, Stream& source)
+  State(const LearnerConfig& learner_config, Stream& source, const Sharing& sharing)
       : config(learner_config),
-        updater(make_updater(updater_config(config))),
+        ranks(sharing.ranks),
+        updater(make_updater(updater_config(config), nullptr, ranks)),
         buffer(config.buffer_config(), config.train.samples_per_stream_batch(),
                static_cast<int>(config.stored_size()), updater->objective().feature_dim(),
-               config.seed, open_device(config.device)),
+               config.seed, open_device(config.device), ranks),
         schedule(config.train),
         replay(
             replay_config(config), config.seed, source, buffer,
             [this](const Pictures& pictures) {
-              return features_on_arrival() ? updater->arrival_features(pictures) : torch::Tensor();
+              return features_on_arrival() ? ranks.gather(updater->arrival_features(pictures))
+                                           : torch::Tensor();
             },
-            config.augment.temporal) {}
+            config.augment.temporal, sharing) {}
 
   const LearnerConfig config;
+  Ranks& ranks;
   std::unique_ptr<Updater> updater;
   ReplayBuffer buffer;
   Schedule schedule;
@@ -85,6 +111,13 @@ struct Learner::State {
     return same_clip_share(clips);
   }
 
+  // Ranks that differ, by a broken machine or another kind of one, would never agree again.
+  void require_agreement() {
+    if (ranks.alone()) return;
+    ranks.require_same(digest(save_state(updater->objective())), "the weights");
+    ranks.require_same(digest({{"live", integers_tensor(buffer.live())}}), "the buffer's samples");
+  }
+
   double junk_share(std::span<const Slot> slots) const {
     const auto junk = std::ranges::count_if(
         slots, [this](Slot slot) { return buffer.info(slot).label == kJunkLabel; });
@@ -92,7 +125,7 @@ struct Learner::State {
   }
 };
 
-Learner::Learner(const LearnerConfig& config, Stream& stream) {
+Learner::Learner(const LearnerConfig& config, Stream& stream, const Sharing& sharing) {
   config.train.validate();
   config.buffer.validate();
   if (config.train.clock == ClockKind::live && config.buffer.is_none()) {
@@ -111,10 +144,11 @@ Learner::Learner(const LearnerConfig& config, Stream& stream) {
                       " px; give a --size that is a multiple of it, or another --stem"));
     }
   }
+  require_divisible(config, sharing.ranks);
   at::set_num_threads(config.train.threads > 0
                           ? static_cast<int>(config.train.threads)
                           : static_cast<int>(std::thread::hardware_concurrency()));
-  state_ = std::make_unique<State>(config, stream);
+  state_ = std::make_unique<State>(config, stream, sharing);
 }
 
 Learner::~Learner() = default;
@@ -144,6 +178,7 @@ std::optional<UpdateReport> Learner::advance(bool measured) {
   const auto draw = explain_failure([&s] { return s.replay.next(); });
   if (!draw) return std::nullopt;
 
+  const Ranks::Working working(s.ranks);
   auto time = Clock::now();
   const auto lap = [&time](double& seconds) {
     seconds += seconds_since(std::exchange(time, Clock::now()));
@@ -161,7 +196,8 @@ std::optional<UpdateReport> Learner::advance(bool measured) {
   // On the CPU the loss is known by now, and broken features must not enter the buffer.
   const bool known = s.config.device == "cpu";
   if (known) measure(report);
-  s.buffer.track(*draw, features);
+  s.buffer.track(*draw, s.ranks.gather(features));
+  if (step % kUpdatesBetweenChecks == 0) s.require_agreement();
   lap(s.times.tracking);
   if (measured && !known) measure(report);
   lap(s.times.measuring);
@@ -183,7 +219,9 @@ Updater::Outcome Learner::outcome() {
 }
 
 void Learner::stop() { state_->replay.stop(); }
+bool Learner::stopped() const { return state_->replay.stopped(); }
 
+Ranks& Learner::ranks() const { return state_->ranks; }
 Objective& Learner::objective() { return state_->updater->objective(); }
 ReplayBuffer& Learner::buffer() { return state_->buffer; }
 const ReplayBuffer& Learner::buffer() const { return state_->buffer; }

@@ -29,6 +29,7 @@
 #include "riffle/stream/stream.h"
 #include "riffle/tensors/named_tensors.h"
 #include "riffle/train/intake.h"
+#include "riffle/train/shared_stream.h"
 #include "riffle/train/train_config.h"
 #include "riffle/train/updater.h"
 
@@ -87,7 +88,12 @@ struct LearnerTimes {
 class Learner {
  public:
   // `stream` must outlive this. Throws Error for a configuration that cannot work.
-  Learner(const LearnerConfig& config, Stream& stream);
+  //
+  // Several ranks (`sharing`) train one network: all make the same calls, decide alike and have the
+  // same weights. Numbers of the configuration are those of all ranks together: each reads and
+  // trains on its part of a batch, and holds its part of the buffer's pictures. advance() throws
+  // Error if ranks do not agree.
+  Learner(const LearnerConfig& config, Stream& stream, const Sharing& sharing = {});
   ~Learner();
 
   // Takes one batch from the stream unless the buffer is full. Returns false if it is, or if the
@@ -106,9 +112,14 @@ class Learner {
   // Fills in the loss and std of the last update.
   void measure(UpdateReport& report);
 
-  // Ends the wait for the stream; advance() returns nothing from then on. Safe from any thread.
+  // Ends the wait for the stream; advance() returns nothing from then on, on all ranks. Safe from
+  // any thread.
   void stop();
+  // Returns whether advance() returned nothing because of stop(), on this rank or another.
+  bool stopped() const;
 
+  // Returns those who learn together.
+  Ranks& ranks() const;
   Objective& objective();
   ReplayBuffer& buffer();
   const ReplayBuffer& buffer() const;

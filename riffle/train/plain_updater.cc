@@ -1,5 +1,6 @@
 #include "riffle/train/plain_updater.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -26,25 +27,33 @@ Pictures in_host_memory(const Pictures& pictures) {
 }  // namespace
 
 PlainUpdater::PlainUpdater(const UpdaterConfig& config, std::shared_ptr<Objective> objective,
-                           at::Device device)
+                           at::Device device, Ranks& ranks)
     : device_(device),
-      fresh_(config.train.fresh_samples()),
+      ranks_(ranks),
+      first_place_(ranks.rank() * (config.train.batch / ranks.size())),
+      fresh_(std::clamp<std::int64_t>(config.train.fresh_samples() - first_place_, 0,
+                                      config.train.batch / ranks.size())),
       pool_(static_cast<int>(config.train.threads)),
       training_views_(config.augment, config.seed, pool_),
       arrival_views_(no_augmentation(config.augment.size), /*seed=*/0, pool_),
       objective_(std::move(objective)),
-      optimizer_(*objective_, objective_->predictor_parameters(), config.train) {}
+      optimizer_(*objective_, objective_->predictor_parameters(), config.train),
+      gradients_(*objective_, ranks) {}
 
 at::Tensor PlainUpdater::update(const Pictures& pictures, std::int64_t step, double lr,
                                 double predictor_lr) {
   objective_->grow_to(step);
   const Pictures host = in_host_memory(pictures);
-  const torch::Tensor views =
-      training_views_(host.tensor, host.indices, static_cast<std::uint64_t>(step), host.second);
+  const torch::Tensor views = training_views_(
+      host.tensor, host.indices, static_cast<std::uint64_t>(step), host.second, first_place_);
   const auto output = objective_->forward(views.to(device_), fresh_);
-  outcome_ = {step, output.loss.item<double>(), output.std.item<double>()};
+  // The same on all ranks, so that all go on or none does.
+  outcome_ = {step, ranks_.sum(output.loss.detach()).item<double>() / ranks_.size(),
+              output.std.item<double>()};
   if (std::isfinite(outcome_.loss)) {
+    gradients_.begin();
     output.loss.backward();
+    gradients_.finish();
     optimizer_.step(lr, predictor_lr);
     objective_->after_step();
   }

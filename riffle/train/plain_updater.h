@@ -4,6 +4,7 @@
 
 #include "riffle/augment/two_views.h"
 #include "riffle/base/thread_pool.h"
+#include "riffle/train/gradient_exchange.h"
 #include "riffle/train/sgd.h"
 #include "riffle/train/updater.h"
 
@@ -12,8 +13,8 @@ namespace riffle {
 class PlainUpdater : public Updater {
  public:
   // `objective` is on the device.
-  PlainUpdater(const UpdaterConfig& config, std::shared_ptr<Objective> objective,
-               at::Device device);
+  PlainUpdater(const UpdaterConfig& config, std::shared_ptr<Objective> objective, at::Device device,
+               Ranks& ranks = one_rank());
 
   at::Tensor update(const Pictures& pictures, std::int64_t step, double lr,
                     double predictor_lr) override;
@@ -25,12 +26,17 @@ class PlainUpdater : public Updater {
 
  private:
   at::Device device_;
+  Ranks& ranks_;
+  // The place of this rank's first sample in the batch of all.
+  std::int64_t first_place_;
+  // Of this rank's samples.
   std::int64_t fresh_;
   ThreadPool pool_;
   TwoViews training_views_;
   TwoViews arrival_views_;
   std::shared_ptr<Objective> objective_;
   Sgd optimizer_;
+  GradientExchange gradients_;
   Outcome outcome_;
 };
 

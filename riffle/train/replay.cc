@@ -19,16 +19,18 @@ constexpr std::size_t kAhead = 3;
 }  // namespace
 
 Replay::Replay(const TrainConfig& train, std::uint64_t seed, Stream& stream, ReplayBuffer& buffer,
-               ReplayBuffer::FeaturesOf features_of, std::int64_t temporal)
+               ReplayBuffer::FeaturesOf features_of, std::int64_t temporal, const Sharing& sharing)
     : train_(train),
       seed_(seed),
       stream_(stream),
       buffer_(buffer),
       features_of_(std::move(features_of)),
       temporal_(temporal),
+      sharing_(sharing),
       position_(stream.position()),
-      intake_(stream, train.samples_per_stream_batch(), buffer.picture_size(), kAhead,
-              buffer.picture_device()) {
+      intake_(stream, sharing.part_of(train.samples_per_stream_batch()), buffer.picture_size(),
+              kAhead, buffer.picture_device(), sharing.stream_share()),
+      batches_(intake_, sharing) {
   if (train.samples_per_stream_batch() > buffer.batch()) {
     throw Error(cat("the buffer takes ", buffer.batch(), " samples at once, not batches of ",
                     train.samples_per_stream_batch()));
@@ -78,9 +80,20 @@ void Replay::insert(StreamBatch batch) {
 }
 
 bool Replay::take_stream_batch() {
-  auto batch = intake_.take();
-  if (batch) insert(std::move(*batch));
+  bool stop = stop_asked_;
+  auto batch = batches_.take(stop);
+  if (batch) {
+    insert(std::move(*batch));
+  } else {
+    // Only those who have no batch look at it before they ask all ranks again.
+    stopping_ = stopping_ || (sharing_.ranks.alone() ? stop_asked_.load() : stop);
+  }
   return batch.has_value();
+}
+
+bool Replay::stop_agreed() {
+  stopping_ = stopping_ || sharing_.ranks.any(stop_asked_);
+  return stopping_;
 }
 
 bool Replay::fill() { return !buffer_.full() && take_stream_batch(); }
@@ -91,19 +104,22 @@ void Replay::take_due() {
   if (!buffer_.full()) return;
   if (train_.clock == ClockKind::lockstep) {
     // Without a batch the stream has ended, or was stopped.
-    if (draws_due_ == 0 && !take_stream_batch() && train_.drain && !stopped_) draws_due_ = 1;
+    if (draws_due_ == 0 && !take_stream_batch() && train_.drain && !stopping_) {
+      draws_due_ = 1;
+    }
     return;
   }
-  auto arrived = intake_.take_arrived();
-  draws_due_ = arrived.empty() && intake_.ended() && !train_.drain ? 0 : 1;
-  for (auto& batch : arrived) insert(std::move(batch));
+  const std::size_t ready = batches_.ready();
+  draws_due_ = ready == 0 && batches_.ended() && !train_.drain ? 0 : 1;
+  for (std::size_t i = 0; i < ready && take_stream_batch(); ++i) {
+  }
 }
 
 std::optional<Draw> Replay::next() {
-  if (stopped_) return std::nullopt;
+  if (stop_agreed()) return std::nullopt;
   take_due();
   if (!buffer_.full()) {
-    if (stopped_) return std::nullopt;
+    if (stopping_) return std::nullopt;
     const std::int64_t came = samples_seen_ + intake_.left_out();
     throw Error(cat("the stream ended after ", came, came == 1 ? " sample" : " samples",
                     ", before the buffer of ", buffer_.capacity(), " was full; ",
@@ -127,7 +143,7 @@ std::optional<Draw> Replay::next() {
 }
 
 void Replay::stop() {
-  stopped_ = true;
+  stop_asked_ = true;
   intake_.stop();
 }
 
@@ -149,7 +165,7 @@ void Replay::restore(const LearnerState& state) {
   samples_seen_ = state.samples_seen;
   skipped_ = state.skipped;
   position_ = state.position;
-  stream_.seek(position_);
+  stream_.seek(batches_.own_position(position_));
   skipped_before_ = stream_.skipped();
 }
 

@@ -21,6 +21,7 @@
 #include "riffle/stream/stream.h"
 #include "riffle/train/intake.h"
 #include "riffle/train/learner_state.h"
+#include "riffle/train/shared_stream.h"
 #include "riffle/train/train_config.h"
 
 namespace riffle {
@@ -29,10 +30,12 @@ class Replay {
  public:
   // `stream` and `buffer`, which is new or was used without this, must outlive this. `features_of`:
   // as in ReplayBuffer::insert. `temporal`: as augment.temporal; above 0 it requires a buffer of
-  // pairs. Throws Error if the buffer is too small to draw a batch from, or for smaller batches
+  // pairs. Several ranks (`sharing`) take the same batches and make the same draws; `buffer` is
+  // theirs. Throws Error if the buffer is too small to draw a batch from, or for smaller batches
   // than the stream's.
   Replay(const TrainConfig& train, std::uint64_t seed, Stream& stream, ReplayBuffer& buffer,
-         ReplayBuffer::FeaturesOf features_of, std::int64_t temporal = 0);
+         ReplayBuffer::FeaturesOf features_of, std::int64_t temporal = 0,
+         const Sharing& sharing = {});
 
   // Takes one batch from the stream unless the buffer is full. Returns false if it is, or if the
   // stream ended or was stopped. Throws StreamError (intake.h) for what the stream throws.
@@ -46,7 +49,8 @@ class Replay {
 
   // Ends the wait for the stream; next() returns nothing from then on. Safe from any thread.
   void stop();
-  bool stopped() const { return stopped_; }
+  // Returns whether next() returns nothing because of stop(), on this rank or another.
+  bool stopped() const { return stopping_; }
 
   // Returns the number of draws so far.
   std::int64_t draws() const { return draws_; }
@@ -75,6 +79,7 @@ class Replay {
 
  private:
   bool take_stream_batch();
+  bool stop_agreed();
   void insert(StreamBatch batch);
   std::vector<std::int64_t> partners_in(const StreamBatch& batch);
   void take_due();
@@ -86,6 +91,7 @@ class Replay {
   const ReplayBuffer::FeaturesOf features_of_;
   const std::int64_t temporal_;
   bool told_of_partners_ = false;
+  const Sharing sharing_;
 
   std::int64_t draws_ = 0;
   std::int64_t draws_due_ = 0;  // left on the last stream batch
@@ -96,11 +102,14 @@ class Replay {
   // By the stream's own count, until then.
   std::map<std::string, std::int64_t> skipped_before_;
   std::optional<std::int64_t> period_;
-  std::atomic<bool> stopped_ = false;
+  // Since the last batch or draw all ranks know of it.
+  bool stopping_ = false;
+  std::atomic<bool> stop_asked_ = false;
   double taking_ = 0;
   double drawing_ = 0;
   // Last, so that its thread ends before anything else is destroyed.
   Intake intake_;
+  SharedStream batches_;
 };
 
 }  // namespace riffle

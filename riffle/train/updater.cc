@@ -14,19 +14,20 @@
 namespace riffle {
 
 std::unique_ptr<Updater> make_updater(const UpdaterConfig& config,
-                                      std::shared_ptr<Objective> objective) {
+                                      std::shared_ptr<Objective> objective, Ranks& ranks) {
   const at::Device device = open_device(config.device);
   if (device.is_cpu() && config.train.precision == Precision::bfloat16) {
     throw Error("train.precision bfloat16 needs --device cuda; on the CPU it is float32");
   }
   if (!objective) objective = make_objective(config.model, config.seed);
   objective->to(device);
+  objective->share(ranks);
 #if RIFFLE_CUDA
-  if (UpdaterGpu::can(config, device)) {
+  if (ranks.alone() && UpdaterGpu::can(config, device)) {
     return std::make_unique<UpdaterGpu>(config, std::move(objective));
   }
 #endif
-  return std::make_unique<PlainUpdater>(config, std::move(objective), device);
+  return std::make_unique<PlainUpdater>(config, std::move(objective), device, ranks);
 }
 
 }  // namespace riffle

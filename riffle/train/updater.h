@@ -2,7 +2,7 @@
 //
 // A device may have a faster way than plain operations; all have the same result, up to the
 // rounding of the precision asked for. The views are a function of the seed, the step and the place
-// in the batch. Not thread-safe.
+// in the batch, the batch of all ranks if there are several. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 
 #include "riffle/augment/augment_config.h"
 #include "riffle/buffer/store.h"
+#include "riffle/dist/ranks.h"
 #include "riffle/model/model_config.h"
 #include "riffle/model/objective.h"
 #include "riffle/tensors/named_tensors.h"
@@ -68,7 +69,11 @@ class Updater {
 // Returns the fastest updater that the device has. `objective`: what it trains, which moves to the
 // device; default: what config.model names. Throws Error as open_device() does, and for a precision
 // that the device lacks.
+//
+// Several ranks make each update together: each brings its part of config.train.batch, in order of
+// the ranks, and all have the same weights after it. `ranks` must outlive the updater.
 std::unique_ptr<Updater> make_updater(const UpdaterConfig& config,
-                                      std::shared_ptr<Objective> objective = nullptr);
+                                      std::shared_ptr<Objective> objective = nullptr,
+                                      Ranks& ranks = one_rank());
 
 }  // namespace riffle

@@ -32,9 +32,11 @@ inline std::string content(const fs::path& path) {
 // It is killed with this object, unless it ended before.
 class Process {
  public:
-  Process(const fs::path& folder, std::vector<std::string> arguments)
+  Process(const fs::path& folder, std::vector<std::string> arguments,
+          std::vector<std::string> launcher = {})
       : errors_(folder / ("stderr-" + std::to_string(++started_) + ".txt")) {
     arguments.insert(arguments.begin(), RIFFLE_PROGRAM);
+    arguments.insert(arguments.begin(), launcher.begin(), launcher.end());
     std::vector<char*> argv;
     for (auto& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
@@ -43,7 +45,7 @@ class Process {
     const int out = ::open(errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
     ::dup2(out, STDERR_FILENO);
     ::dup2(::open("/dev/null", O_WRONLY), STDOUT_FILENO);
-    if (::chdir(folder.c_str()) == 0) ::execv(RIFFLE_PROGRAM, argv.data());
+    if (::chdir(folder.c_str()) == 0) ::execvp(argv[0], argv.data());
     ::_exit(127);
   }
   ~Process() {

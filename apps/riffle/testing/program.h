@@ -26,11 +26,12 @@ struct Outcome {
 
 class ProgramTest : public TempFolder {
  protected:
-  // Runs the program in the test's own folder.
-  Outcome riffle(const std::string& arguments) const {
+  // Runs the program in the test's own folder; `launcher` starts it.
+  Outcome riffle(const std::string& arguments, const std::string& launcher = "") const {
     const fs::path errors = folder_ / "stderr.txt";
-    const std::string command = "cd '" + folder_.string() + "' && '" RIFFLE_PROGRAM "' " +
-                                arguments + " 2>'" + errors.string() + "'";
+    const std::string command = "cd '" + folder_.string() + "' && " + launcher +
+                                " '" RIFFLE_PROGRAM "' " + arguments + " 2>'" + errors.string() +
+                                "'";
     Outcome outcome;
     FILE* pipe = popen(command.c_str(), "r");
     std::array<char, 4096> chunk;

@@ -1,12 +1,13 @@
 // A folder of pictures as a stream.
 //
-//   folder:PATH?order=name&label=dir&watch=0&seed=0&size=0&threads=N
+//   folder:PATH?order=name&label=dir&watch=0&part=0/1&seed=0&size=0&threads=N
 //
 //   order     name: by path. time: by time of last change, then path.
 //             shuffle: in an order drawn from the seed
 //   label     dir: the name of the folder just below PATH that holds the picture, nothing for
 //             pictures in PATH itself. none: no labels
 //   watch     1: continues with pictures that appear later (see watched_folder.h)
+//   part      I/N: every Nth file from file I on (source_part.h); not of a watched folder
 //   seed      of the shuffled order
 //   size      the short side that pictures will be resized to: a much larger JPEG is decoded at a
 //             reduced scale, never below it (faster). 0: full size

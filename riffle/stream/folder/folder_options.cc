@@ -21,6 +21,10 @@ FolderOptions read_folder_options(Uri& uri) {
   options.labels = uri.get_choice("label", {"dir", "none"}) == "dir";
   options.rules.seed = static_cast<std::uint64_t>(
       uri.get_integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
+  options.part = read_part(uri);
+  if (options.watch && options.part.parts > 1) {
+    throw Error("folder: a watched folder cannot be divided: part needs watch=0");
+  }
   options.decoding = read_decoding(uri);
   uri.refuse_unknown();
   return options;

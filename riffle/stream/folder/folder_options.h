@@ -8,6 +8,7 @@
 #include "riffle/base/error.h"
 #include "riffle/stream/decoding.h"
 #include "riffle/stream/picture_listing.h"
+#include "riffle/stream/source_part.h"
 #include "riffle/stream/stream.h"
 #include "riffle/stream/uri.h"
 
@@ -17,6 +18,7 @@ struct FolderOptions {
   std::filesystem::path root;
   std::string order_name;
   ListingRules rules;
+  SourcePart part;
   bool watch = false;
   bool labels = true;
   Decoding decoding;

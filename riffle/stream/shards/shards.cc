@@ -15,6 +15,7 @@
 #include "riffle/stream/pull_ahead.h"
 #include "riffle/stream/shards/reader.h"
 #include "riffle/stream/skip_log.h"
+#include "riffle/stream/source_part.h"
 
 namespace riffle {
 namespace {
@@ -23,6 +24,7 @@ struct ShardsOptions {
   std::string pattern;
   std::string order;
   std::uint64_t seed = 0;
+  SourcePart part;
   ShardLabels labels;
   Decoding decoding;
 };
@@ -39,6 +41,7 @@ ShardsOptions shards_options(Uri& uri) {
   options.labels.json_key = uri.get("json_key", "label");
   options.seed = static_cast<std::uint64_t>(
       uri.get_integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
+  options.part = read_part(uri);
   options.decoding = read_decoding(uri);
   uri.refuse_unknown();
   return options;
@@ -62,7 +65,7 @@ std::vector<ListedPicture> list_shards(const ShardsOptions& options) {
   }
   std::sort(listing.begin(), listing.end());
   listing.erase(std::unique(listing.begin(), listing.end()), listing.end());  // {a,a}
-  return listing;
+  return options.part.of(std::move(listing));
 }
 
 struct OpenedItem {

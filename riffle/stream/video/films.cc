@@ -157,7 +157,7 @@ class VideoFilms::Reading {
 
 VideoFilms::VideoFilms(const VideoFilmsOptions& options)
     : options_(with_ways_out(options, leave_)),
-      films_(list_videos(options.pattern, options.shuffled, options.seed)) {}
+      films_(options.part.of(list_videos(options.pattern, options.shuffled, options.seed))) {}
 
 VideoFilms::~VideoFilms() { leave_ = true; }
 

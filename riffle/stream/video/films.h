@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "riffle/stream/source_part.h"
 #include "riffle/stream/video/decoder.h"
 #include "riffle/stream/video/film.h"
 #include "riffle/stream/video/listing.h"
@@ -20,6 +21,7 @@ namespace riffle {
 struct VideoFilmsOptions {
   std::string pattern;
   bool shuffled = false;
+  SourcePart part;
   std::uint64_t seed = 0;
   bool labels = true;
   int threads = 0;  // each decodes a film of its own; 0: produce() decodes

@@ -138,6 +138,7 @@ std::unique_ptr<VideoSource> open_films(Uri& uri, const VideoSampling& sampling,
   options.labels = uri.get_choice("label", {"dir", "none"}) == "dir";
   options.seed = static_cast<std::uint64_t>(
       uri.get_integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
+  options.part = read_part(uri);
   options.sampling = sampling;
   options.decoding = decoding;
   options.threads = threads;

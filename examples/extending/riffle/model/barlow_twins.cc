@@ -12,7 +12,7 @@ constexpr double kRedundancy = 0.005;
 
 torch::Tensor BarlowTwins::loss(const Batch& batch) {
   // The projector ends with a norm: in each half a channel has mean 0 and variance 1.
-  const auto halves = batch.embeddings.chunk(2);
+  const auto halves = of_all_ranks(batch.embeddings).chunk(2);
   const torch::Tensor correlation = halves[0].t().mm(halves[1]) / halves[0].size(0);
   const torch::Tensor agreement = correlation.diagonal();
   const torch::Tensor redundancy = correlation.square().sum() - agreement.square().sum();

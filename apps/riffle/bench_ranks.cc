@@ -1,0 +1,150 @@
+#include <iostream>
+#include <memory>
+#include <vector>
+
+#include "apps/riffle/bench_turns.h"
+#include "apps/riffle/commands.h"
+#include "apps/riffle/config_flags.h"
+#include "apps/riffle/print_json.h"
+#include <nlohmann/json.hpp>
+
+#include "riffle/base/clock.h"
+#include "riffle/base/error.h"
+#include "riffle/base/log.h"
+#include "riffle/base/median.h"
+#include "riffle/dist/ranks.h"
+#include "riffle/stream/stream.h"
+#include "riffle/train/learner.h"
+
+namespace riffle {
+namespace {
+
+const std::vector<FlagForKey> kRanksFlags = {
+    {"--stream", "stream.uri"},        {"--buffer", "buffer.policy"},
+    {"--capacity", "buffer.capacity"}, {"--updates", "train.updates"},
+    {"--batch", "train.batch"},        {"--size", "augment.size"},
+    {"--arch", "model.arch"},          {"--stem", "model.stem"},
+    {"--width", "model.width"},        {"--objective", "model.objective"},
+    {"--device", "run.device"},        {"--threads", "train.threads"},
+};
+
+struct RanksOptions : BenchTurns {
+  explicit RanksOptions(CLI::App& command) : config(command, kRanksFlags) {}
+  ConfigFlags config;
+};
+
+struct Turn {
+  double images_per_s = 0;
+  double update_ms = 0;
+  // Of this rank, for each update.
+  double bytes = 0;
+};
+
+// A learner with its stream, on all ranks or on one.
+class RanksBench {
+ public:
+  RanksBench(const Config& config, std::int64_t batch, Ranks& ranks)
+      : config_(config.learner), ranks_(ranks), stream_(open_stream(config.stream, config.shapes)) {
+    config_.train.batch = batch;
+    config_.train.max_updates = 0;
+    config_.train.schedule = ScheduleKind::constant;
+    if (config_.train.threads == 0) config_.train.threads = 1;
+    learner_ = std::make_unique<Learner>(config_, *stream_, Sharing{ranks});
+    while (learner_->fill()) {
+    }
+  }
+
+  // Makes updates for about `seconds`, in whole stream batches.
+  Turn turn(double seconds) {
+    const auto start = Clock::now();
+    const std::int64_t before = learner_->update();
+    const std::uint64_t bytes = ranks_.bytes();
+    do {
+      for (std::int64_t i = 0; i < config_.updates_per_batch(); ++i) {
+        if (!learner_->advance()) throw Error("the stream has ended: give a longer one");
+      }
+    } while (ranks_.any(ranks_.first() && seconds_since(start) < seconds));
+    const double elapsed = seconds_since(start);
+    const auto updates = static_cast<double>(learner_->update() - before);
+    return {.images_per_s = updates * static_cast<double>(config_.train.batch) / elapsed,
+            .update_ms = 1000 * elapsed / updates,
+            .bytes = static_cast<double>(ranks_.bytes() - bytes) / updates};
+  }
+
+  std::int64_t parameters() {
+    std::int64_t count = 0;
+    for (const auto& parameter : learner_->objective().parameters()) count += parameter.numel();
+    return count;
+  }
+
+ private:
+  LearnerConfig config_;
+  Ranks& ranks_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Learner> learner_;
+};
+
+void run_ranks(const RanksOptions& options) {
+  Ranks& ranks = ranks_of_process();
+  const Config config = options.config.build();
+  const std::int64_t batch = config.learner.train.batch;
+  RanksBench together(config, batch, ranks);
+  // What one rank does of an update, with nobody to wait for.
+  std::unique_ptr<RanksBench> alone;
+  if (ranks.first()) {
+    alone = std::make_unique<RanksBench>(config, batch / ranks.size(), one_rank());
+    alone->turn(options.seconds / 2);
+  }
+  together.turn(options.seconds / 2);
+  std::vector<double> rates, singles, shares, update_ms, bytes;
+  for (int round = 0; round < options.rounds; ++round) {
+    if (ranks.first()) {
+      show_progress(cat("round ", round + 1, " of ", options.rounds));
+      singles.push_back(alone->turn(options.seconds).images_per_s);
+    }
+    ranks.wait_for_all();
+    const Turn turn = together.turn(options.seconds);
+    rates.push_back(turn.images_per_s);
+    update_ms.push_back(turn.update_ms);
+    bytes.push_back(turn.bytes);
+    if (ranks.first()) shares.push_back(rates.back() / (singles.back() * ranks.size()));
+  }
+  finish_progress();
+  if (!ranks.first()) return;
+  nlohmann::ordered_json result = {{"ranks", ranks.size()},
+                                   {"batch", batch},
+                                   {"images_per_s", median(rates)},
+                                   {"update_ms", median(update_ms)},
+                                   {"one_rank_images_per_s", median(singles)},
+                                   {"share_of_ideal", median(shares)},
+                                   {"bytes_per_update", median(bytes)},
+                                   {"gradient_bytes", 4 * together.parameters()}};
+  if (options.json) {
+    print_json_line(result);
+    return;
+  }
+  std::cout << ranks.size() << " ranks, batch " << batch << ": " << fixed(median(rates), 1)
+            << " images/s, " << fixed(median(update_ms), 2) << " ms an update\n"
+            << "  one rank alone with its part of the batch: " << fixed(median(singles), 1)
+            << " images/s\n  " << fixed(100 * median(shares), 1) << " % of " << ranks.size()
+            << " times that\n  each rank hands over "
+            << bytes_text(static_cast<std::uint64_t>(median(bytes))) << " an update, "
+            << bytes_text(static_cast<std::uint64_t>(4 * together.parameters()))
+            << " of it gradients\n";
+}
+
+}  // namespace
+
+void add_bench_ranks(CLI::App& bench) {
+  CLI::App* command = bench.add_subcommand(
+      "ranks", "Training by several ranks, beside one rank with its part of the batch alone");
+  const auto options = std::make_shared<RanksOptions>(*command);
+  options->add_to(*command);
+  command->footer(
+      "Start it as the ranks to be measured:\n"
+      "  mpirun -n 2 riffle bench ranks --stream 'synthetic:?frames=64' --size 32 --stem small \\\n"
+      "               --capacity 1024 --batch 64 --threads 1");
+  command->callback([options] { run_ranks(*options); });
+}
+
+}  // namespace riffle

@@ -1,0 +1,230 @@
+// The program started by mpirun as several ranks.
+#ifdef RIFFLE_MPIRUN
+#include <cmath>
+#include <cstdlib>
+#include <random>
+#include <sstream>
+
+#include "apps/riffle/testing/process.h"
+#include "apps/riffle/testing/program.h"
+#include <nlohmann/json.hpp>
+
+namespace riffle {
+namespace {
+
+using Json = nlohmann::json;
+
+// As a test may: more ranks than cores, whoever runs it.
+std::vector<std::string> mpirun(int ranks) {
+  return {RIFFLE_MPIRUN, "-n", std::to_string(ranks), "--oversubscribe", "--bind-to", "none"};
+}
+
+class SeveralRanks : public ProgramTest {
+ protected:
+  SeveralRanks() {
+    for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+                             "OMPI_MCA_mpi_yield_when_idle", "OMP_NUM_THREADS"}) {
+      ::setenv(name, "1", 1);
+    }
+    ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);
+  }
+
+  Outcome ranks(int number, const std::string& arguments) const {
+    std::string launcher;
+    for (const auto& word : mpirun(number)) launcher += word + ' ';
+    return riffle(arguments, launcher);
+  }
+
+  std::vector<Json> metrics(const std::string& run) const {
+    std::vector<Json> lines;
+    std::ifstream in(folder_ / run / "metrics.jsonl");
+    for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+    return lines;
+  }
+
+  // Returns the processes of riffle that work on this test's folder.
+  std::vector<pid_t> workers() const {
+    std::vector<pid_t> found;
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      const pid_t id = std::atoi(entry.path().filename().c_str());
+      std::error_code gone;
+      if (id <= 0 || fs::read_symlink(entry.path() / "exe", gone) != RIFFLE_PROGRAM) continue;
+      if (fs::read_symlink(entry.path() / "cwd", gone) == folder_) found.push_back(id);
+    }
+    return found;
+  }
+  // In the order of ranks, which is that of starting.
+  pid_t worker(int rank) const {
+    auto all = workers();
+    std::ranges::sort(all);
+    return all.at(static_cast<std::size_t>(rank));
+  }
+};
+
+// 24 is divided by 1, 2, 3 and 4.
+const std::string kShared =
+    "--stream 'synthetic:?frames=8&size=16' --size 16 --arch resnet10 --stem stride2 --width 4 "
+    "--batch 24 --capacity 48 --updates 2 --set model.projector_out=16 --threads 1 "
+    "--set model.predictor_hidden=8 --schedule constant --buffer reservoir --set metrics.every=1 "
+    "--set checkpoint.every=4 ";
+
+TEST_F(SeveralRanks, TrainWhatOneProcessTrains) {
+  const auto one = riffle("-q train --run one " + kShared + "--max-updates 12 --json");
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  const auto three = ranks(3, "-q train --run three " + kShared + "--max-updates 12 --json");
+  ASSERT_EQ(three.exit_code, 0) << three.err;
+  const Json result = Json::parse(three.out);
+  EXPECT_EQ(result["updates"], 12);
+  EXPECT_EQ(result["samples_seen"], Json::parse(one.out)["samples_seen"]);
+
+  const auto expected = metrics("one"), found = metrics("three");
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const double loss = expected[i]["loss"];
+    EXPECT_NEAR(found[i]["loss"], loss, 1e-4 * std::abs(loss));
+    for (const char* same : {"samples_seen", "buffer_size", "same_clip_pairs"}) {
+      if (expected[i].contains(same)) EXPECT_EQ(found[i][same], expected[i][same]) << same;
+    }
+  }
+  EXPECT_EQ(riffle("report three").exit_code, 0);
+  EXPECT_EQ(riffle("buffer three").exit_code, 0);
+}
+
+TEST_F(SeveralRanks, ContinueBitForBitAsManyAsBefore) {
+  ASSERT_EQ(ranks(2, "-q train --run whole " + kShared + "--max-updates 16").exit_code, 0);
+  ASSERT_EQ(ranks(2, "-q train --run part " + kShared + "--max-updates 7").exit_code, 0);
+  const auto resumed = ranks(2, "-q resume part --max-updates 16");
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  const auto expected = metrics("whole"), found = metrics("part");
+  ASSERT_EQ(found.size(), 16u);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i]["loss"], expected[i]["loss"]) << "update " << i + 1;
+    EXPECT_EQ(found[i]["std"], expected[i]["std"]);
+  }
+  // As another number, too: the pictures are divided again.
+  for (const int number : {3, 1}) {
+    const std::string end = std::to_string(20 + 4 * (3 - number));
+    const auto other = number == 1 ? riffle("-q resume part --max-updates " + end)
+                                   : ranks(number, "-q resume part --max-updates " + end);
+    ASSERT_EQ(other.exit_code, 0) << other.err;
+    EXPECT_EQ(metrics("part").back()["update"], std::stoi(end));
+    EXPECT_EQ(riffle("buffer part").exit_code, 0);
+  }
+  const auto after = metrics("part");
+  EXPECT_NEAR(after[15]["loss"], after[17]["loss"], 0.5);
+}
+
+TEST_F(SeveralRanks, ComplainOnce) {
+  const auto refused = ranks(2, "train --run run " + kTiny + "--set train.stream_batch=9");
+  EXPECT_EQ(refused.exit_code, 2) << refused.err;
+  const std::string words = "riffle: train.stream_batch=9 cannot be divided by 2 ranks\n";
+  const auto at = refused.err.find(words);
+  ASSERT_NE(at, std::string::npos) << refused.err;
+  EXPECT_EQ(refused.err.find(words, at + 1), std::string::npos) << refused.err;
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+TEST_F(SeveralRanks, AreRefusedWhereTheyDoNotFindOneAnother) {
+  const auto refused = riffle("train --run run " + kShared, "OMPI_COMM_WORLD_SIZE=2");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("MPI sees 1"));
+  const auto demo = ranks(2, "demo");
+  EXPECT_EQ(demo.exit_code, 2);
+  EXPECT_THAT(demo.err, HasSubstr("riffle demo works in one process"));
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; in >> word;) {
+    if (word.front() == '\'') word = word.substr(1, word.size() - 2);
+    words.push_back(word);
+  }
+  return words;
+}
+
+class LostRank : public SeveralRanks {
+ protected:
+  // Loses a rank of a run that has a checkpoint by a signal, and continues the run.
+  void expect_all_end(int signal, int rank, const std::string& message) {
+    ::setenv("RIFFLE_RANK_LIMIT", "3", 1);
+    Process run(folder_, words_of("train --run run " + kShared + "--max-updates 1000000"),
+                mpirun(2));
+    ASSERT_TRUE(run.becomes([&] { return metrics("run").size() > 8; }, 60)) << run.errors();
+    ::kill(worker(rank), signal);
+    const auto status = run.ended(30);
+    ASSERT_TRUE(status) << "still running: " << run.errors();
+    EXPECT_NE(*status, 0);
+    EXPECT_THAT(run.errors(), HasSubstr(message));
+    for (int tries = 0; tries < 1000 && !workers().empty(); ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_TRUE(workers().empty());
+    const auto last = metrics("run").back()["update"].get<int>();
+    const auto resumed = ranks(2, "-q resume run --json --max-updates " + std::to_string(last + 3));
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+    EXPECT_EQ(Json::parse(resumed.out)["updates"], last + 3);
+  }
+};
+
+TEST_F(LostRank, ThatDiedEndsAllAndTheRunContinues) { expect_all_end(SIGKILL, 1, "rank 1"); }
+
+TEST_F(LostRank, ThatHangsIsNamedAndEndsAll) { expect_all_end(SIGSTOP, 1, "rank 1 (process "); }
+
+TEST_F(LostRank, ThatHangsMayBeTheFirst) { expect_all_end(SIGSTOP, 0, "rank 0 (process "); }
+
+class KilledRanks : public SeveralRanks, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(All, KilledRanks, testing::Values(2, 4),
+                         [](const auto& test) { return std::to_string(test.param); });
+
+// RIFFLE_KILLS says how many; one without.
+TEST_P(KilledRanks, ResumeToTheSameEndWhateverTheInstant) {
+  constexpr double kDeadline = 120;
+  const char* asked = std::getenv("RIFFLE_KILLS");
+  const int wanted = asked != nullptr ? std::atoi(asked) : 1;
+  const std::string short_run = kShared + "--max-updates 40";
+  const auto start = Clock::now();
+  ASSERT_EQ(ranks(GetParam(), "-q train --run whole " + short_run).exit_code, 0);
+  double span = seconds_since(start);
+  const auto expected = metrics("whole");
+
+  std::mt19937 generator(static_cast<unsigned>(wanted));
+  std::uniform_real_distribution<double> share(0, 1);
+  for (int run = 0, kills = 0; kills < wanted; ++run) {
+    const std::string name = "run-" + std::to_string(run);
+    for (bool done = false; !done;) {
+      const bool begun = fs::exists(folder_ / name / "config.yaml");
+      Process process(
+          folder_,
+          words_of(begun ? "-q resume " + name : "-q train --run " + name + " " + short_run),
+          mpirun(GetParam()));
+      const auto status = process.ended(kills < wanted ? share(generator) * span : kDeadline);
+      if (status) {
+        ASSERT_EQ(*status, 0) << process.errors();
+        done = true;
+        span *= 0.9;
+        continue;
+      }
+      span *= 1.02;
+      ASSERT_LT(kills, wanted) << "did not finish in time: " << process.errors();
+      const auto all = workers();
+      // A kill before there was anything to lose does not count.
+      if (!all.empty() && begun) ++kills;
+      if (!all.empty()) {
+        ::kill(all[static_cast<std::size_t>(share(generator) * 0.999 * std::ssize(all))], SIGKILL);
+      } else {
+        process.signal(SIGTERM);
+      }
+      ASSERT_TRUE(process.ended(30)) << process.errors();
+      EXPECT_TRUE(workers().empty());
+    }
+    const auto found = metrics(name);
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i]["loss"], expected[i]["loss"]);
+    fs::remove_all(folder_ / name);
+  }
+}
+
+}  // namespace
+}  // namespace riffle
+#endif

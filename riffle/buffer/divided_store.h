@@ -1,0 +1,61 @@
+// Pictures divided over ranks (riffle/dist): slot s lives with rank s % ranks.
+//
+// All ranks put and get together, with the same slots, which are those of all ranks: the first
+// equal part of them is rank 0's, the next rank 1's and so on. A rank gives to put() the pictures
+// of its part, wherever they will live, and get() returns those of its part, wherever they lived.
+// They travel as they are kept, so JPEGs are encoded by who brings them and decoded by who wants
+// them. Requires a number of slots that the number of ranks divides.
+//
+// read() and write() are a rank's own business: they take slots that live here.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "riffle/buffer/store.h"
+#include "riffle/dist/ranks.h"
+
+namespace riffle {
+
+class DividedStore : public Store {
+ public:
+  // As make_store(); `slots` are those of all ranks.
+  DividedStore(const BufferConfig& config, std::int64_t slots, int picture_size, at::Device device,
+               Ranks& ranks);
+
+  // Returns how many of `slots` slots live with one rank at the most.
+  static std::int64_t slots_a_rank(std::int64_t slots, const Ranks& ranks) {
+    return (slots + ranks.size() - 1) / ranks.size();
+  }
+
+  // Returns the rank that a slot lives with.
+  static int owner(std::int64_t slot, const Ranks& ranks) {
+    return static_cast<int>(slot % ranks.size());
+  }
+
+  void put(std::span<const std::int64_t> slots, const at::Tensor& pictures) override;
+  // The tensor is valid until the next put() or get(). What was put last comes without an exchange.
+  Pictures get(std::span<const std::int64_t> slots) const override;
+  at::Device device() const override { return own_->device(); }
+  std::int64_t stored_bytes() const override { return own_->stored_bytes(); }
+  at::Tensor read(std::span<const std::int64_t> slots) const override;
+  void write(std::span<const std::int64_t> slots, const at::Tensor& stored) override;
+
+ private:
+  int owner(std::int64_t slot) const { return owner(slot, ranks_); }
+  std::vector<std::int64_t> places(std::span<const std::int64_t> slots) const;
+  std::size_t part(std::span<const std::int64_t> slots) const;
+  Store& passing(std::size_t pictures) const;
+
+  const BufferConfig config_;
+  const int picture_size_;
+  const at::Device device_;
+  Ranks& ranks_;
+  std::unique_ptr<Store> own_;
+  // This rank's part of the last put() or get(), in order.
+  mutable std::unique_ptr<Store> passing_;
+  mutable std::size_t passing_slots_ = 0;
+  mutable std::vector<std::int64_t> passed_;
+};
+
+}  // namespace riffle

@@ -1,0 +1,33 @@
+#include "riffle/stream/source_part.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "riffle/base/error.h"
+
+namespace riffle {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(SourcePart, IsEveryNthFile) {
+  const std::vector<int> all = {0, 1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(SourcePart().of(all), all);
+  EXPECT_THAT((SourcePart{0, 3}.of(all)), ElementsAre(0, 3, 6));
+  EXPECT_THAT((SourcePart{2, 3}.of(all)), ElementsAre(2, 5));
+  EXPECT_THAT((SourcePart{8, 9}.of(all)), ElementsAre());
+}
+
+TEST(SourcePart, IsReadFromTheAddress) {
+  Uri part("folder:x?part=2/3"), none("folder:x");
+  EXPECT_EQ(read_part(part).index, 2u);
+  EXPECT_EQ(read_part(part).parts, 3u);
+  EXPECT_EQ(read_part(none).parts, 1u);
+  for (const char* wrong : {"3/3", "-1/2", "1", "a/b", "1/2/3", ""}) {
+    Uri uri(std::string("folder:x?part=") + wrong);
+    EXPECT_THROW(read_part(uri), Error) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace riffle

@@ -1,0 +1,207 @@
+// Run alone and under mpirun as several ranks: several ranks learn what one process learns.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+#include "riffle/dist/ranks.h"
+#include "riffle/model/objective.h"
+#include "riffle/train/learner.h"
+#include "riffle/train/testing/learner.h"
+
+namespace riffle {
+namespace {
+
+constexpr const char* kSource = "synthetic:?frames=6&size=16&seed=1";
+
+// A batch of 24 can be divided by 1, 2, 3 and 4.
+LearnerConfig shared_config(const std::string& policy) {
+  LearnerConfig config = small_learner(policy);
+  config.train.batch = 24;
+  config.buffer.capacity = "48";
+  config.train.max_updates = 20;
+  config.train.schedule = ScheduleKind::constant;
+  return config;
+}
+
+class RanksLearner : public testing::Test {
+ protected:
+  // Trains as all ranks and, here, as one process.
+  void expect_same_training(const LearnerConfig& config, double tolerance) {
+    const auto stream = open_stream(kSource);
+    const auto whole_stream = open_stream(kSource);
+    Learner learner(config, *stream, {ranks_});
+    Learner whole(config, *whole_stream);
+    for (int i = 0; i < 20; ++i) {
+      const auto report = learner.advance();
+      const auto expected = whole.advance();
+      ASSERT_TRUE(report);
+      ASSERT_TRUE(expected);
+      EXPECT_NEAR(report->loss, expected->loss, tolerance * std::abs(expected->loss))
+          << "update " << i;
+      EXPECT_NEAR(report->std, expected->std, 1e-3);
+      EXPECT_EQ(report->samples_seen, expected->samples_seen);
+      EXPECT_EQ(report->same_clip_pairs, expected->same_clip_pairs);
+    }
+    EXPECT_FALSE(learner.advance());
+  }
+
+  Ranks& ranks_ = ranks_of_process();
+};
+
+TEST_F(RanksLearner, FollowOneProcessWithTheSameBatch) {
+  for (const char* policy : {"fifo", "none"}) {
+    SCOPED_TRACE(policy);
+    expect_same_training(shared_config(policy), 1e-4);
+  }
+}
+
+TEST_F(RanksLearner, FollowOneProcessWithEveryMethod) {
+  for (const auto& objective : objective_names()) {
+    SCOPED_TRACE(objective);
+    LearnerConfig config = shared_config("reservoir");
+    config.model.objective = objective;
+    expect_same_training(config, 1e-4);
+  }
+}
+
+TEST_F(RanksLearner, FollowOneProcessWithFreshSamplesAndAGrowingNetwork) {
+  LearnerConfig config = shared_config("fifo");
+  config.buffer.capacity = "72";
+  config.train.fresh = 0.5;
+  config.model.grow_every = 5;
+  expect_same_training(config, 1e-4);
+}
+
+// Features differ in their last bits, so that after a while another sample may be the most
+// redundant: until then histories are the same.
+TEST_F(RanksLearner, FollowOneProcessWithFeatures) {
+  LearnerConfig config = shared_config("minred");
+  config.train.max_updates = 20;
+  expect_same_training(config, 1e-3);
+}
+
+TEST_F(RanksLearner, HaveTheSameWeightsWithStatisticsOfTheirOwn) {
+  LearnerConfig config = shared_config("fifo");
+  config.model.sync_batch_norm = false;
+  const auto stream = open_stream(kSource);
+  Learner learner(config, *stream, {ranks_});
+  while (learner.advance()) {
+  }
+  EXPECT_EQ(learner.update(), 20);
+  for (const auto& item : learner.objective().named_parameters()) {
+    const at::Tensor sum = ranks_.sum(item.value().detach());
+    EXPECT_TRUE(sum.div(ranks_.size()).allclose(item.value(), 1e-6, 1e-7)) << item.key();
+  }
+  for (const auto& item : learner.objective().named_buffers()) {
+    if (!item.value().is_floating_point()) continue;
+    const at::Tensor sum = ranks_.sum(item.value());
+    EXPECT_TRUE(sum.div(ranks_.size()).allclose(item.value(), 1e-6, 1e-7)) << item.key();
+  }
+}
+
+TEST_F(RanksLearner, StopTogether) {
+  const auto stream = open_stream(kSource);
+  Learner learner(shared_config("fifo"), *stream, {ranks_});
+  ASSERT_TRUE(learner.advance());
+  if (ranks_.rank() == ranks_.size() - 1) learner.stop();
+  EXPECT_FALSE(learner.advance());
+  EXPECT_TRUE(learner.stopped());
+  EXPECT_EQ(learner.update(), 1);
+}
+
+TEST_F(RanksLearner, EndTogetherWithTheShortestStream) {
+  LearnerConfig config = shared_config("fifo");
+  const auto stream =
+      open_stream(kSource, cat("limit:samples=", 24 / ranks_.size() * (ranks_.first() ? 4 : 9)));
+  Learner learner(config, *stream, {ranks_, /*own_streams=*/true});
+  while (learner.advance()) {
+  }
+  EXPECT_EQ(learner.samples_seen(), 4 * 24);
+  EXPECT_FALSE(learner.stopped());
+}
+
+// Throws after some samples, on the last rank.
+class BreakingStream : public Stream {
+ public:
+  BreakingStream(std::unique_ptr<Stream> below, int samples)
+      : below_(std::move(below)), left_(samples) {}
+  std::optional<Sample> next() override {
+    if (left_-- == 0) throw Error("the camera fell off", ErrorKind::failure);
+    return below_->next();
+  }
+  std::string position() const override { return below_->position(); }
+  void seek(const std::string& position) override { below_->seek(position); }
+
+ private:
+  std::unique_ptr<Stream> below_;
+  int left_;
+};
+
+TEST_F(RanksLearner, FailTogetherWhenTheStreamOfOneFails) {
+  const bool breaks = ranks_.rank() == ranks_.size() - 1;
+  BreakingStream stream(open_stream(kSource), breaks ? 24 * 3 : 1000000);
+  Learner learner(shared_config("fifo"), stream, {ranks_});
+  try {
+    while (learner.advance()) {
+    }
+    FAIL() << "the stream breaks";
+  } catch (const StreamError& error) {
+    EXPECT_NE(std::string(error.what()).find("the camera fell off"), std::string::npos);
+    EXPECT_EQ(error.kind(), ErrorKind::failure);
+  }
+  EXPECT_EQ(learner.samples_seen(), 3 * 24);
+  learner.save();
+}
+
+TEST_F(RanksLearner, NeedABatchThatCanBeDivided) {
+  if (ranks_.alone()) return;
+  LearnerConfig config = shared_config("fifo");
+  config.train.batch = 25;
+  const auto stream = open_stream(kSource);
+  EXPECT_THROW(Learner(config, *stream, {ranks_}), Error);
+}
+
+TEST_F(RanksLearner, NameTheRankWhoseWeightsDiffer) {
+  if (ranks_.alone()) return;
+  const auto stream = open_stream(kSource);
+  Learner learner(shared_config("fifo"), *stream, {ranks_});
+  if (!ranks_.first()) {
+    const torch::NoGradGuard no_gradient;
+    learner.objective().parameters()[0].add_(1);
+  }
+  try {
+    learner.advance();
+    FAIL() << "weights differ";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("weights of rank 1 differ"), std::string::npos);
+  }
+}
+
+TEST_F(RanksLearner, ContinueWithStreamsOfTheirOwn) {
+  LearnerConfig config = shared_config("fifo");
+  const std::string source = cat("synthetic:?frames=6&size=16&seed=", ranks_.rank());
+  const auto stream = open_stream(source);
+  Learner learner(config, *stream, {ranks_, /*own_streams=*/true});
+  for (int i = 0; i < 6; ++i) learner.advance();
+  const NamedTensors state = learner.save();
+  const auto slots = learner.buffer().take_changed();
+  const at::Tensor stored = learner.buffer().stored(slots);
+
+  const auto again = open_stream(source);
+  Learner restored(config, *again, {ranks_, /*own_streams=*/true});
+  restored.restore(state);
+  restored.buffer().put_stored(slots, stored);
+  for (int i = 6; i < 12; ++i) {
+    const auto report = learner.advance();
+    const auto same = restored.advance();
+    ASSERT_TRUE(report && same);
+    EXPECT_EQ(report->loss, same->loss);
+  }
+}
+
+}  // namespace
+}  // namespace riffle

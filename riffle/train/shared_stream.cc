@@ -1,0 +1,129 @@
+#include "riffle/train/shared_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <ATen/ATen.h>
+#include <nlohmann/json.hpp>
+
+#include "riffle/base/text.h"
+#include "riffle/stream/shapes/shape_position.h"
+
+namespace riffle {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kPositions = "ranks";
+
+// What a rank tells the others of its batch, or of why it has none.
+std::string told(const std::optional<StreamBatch>& batch, bool stop, const StreamError* error) {
+  Json message = {{"stop", stop}};
+  if (error != nullptr) {
+    message["error"] = error->what();
+    message["bad_input"] = error->kind() == ErrorKind::bad_input;
+  }
+  if (batch) {
+    Json samples = Json::array();
+    for (const Sample& sample : batch->samples) {
+      samples.push_back({sample.index, sample.clip, sample.label, sample.time});
+    }
+    message["samples"] = std::move(samples);
+    message["position"] = batch->position;
+    message["skipped"] = batch->skipped;
+    if (batch->period) message["period"] = *batch->period;
+  }
+  const auto bytes = Json::to_cbor(message);
+  return {bytes.begin(), bytes.end()};
+}
+
+// Clips of different streams are different, though each counts its own.
+std::int64_t clip_of_stream(std::int64_t clip, std::size_t stream) {
+  constexpr std::uint64_t kApart = 0x9E3779B97F4A7C15;
+  if (clip == kNoClip || stream == 0) return clip;
+  const std::uint64_t moved = static_cast<std::uint64_t>(clip) + stream * kApart;
+  return static_cast<std::int64_t>(moved >> 1);
+}
+
+void add_samples(const Json& told_samples, std::size_t stream, std::vector<Sample>& samples) {
+  for (const Json& known : told_samples) {
+    Sample sample;
+    sample.index = known[0];
+    sample.clip = clip_of_stream(known[1], stream);
+    sample.label = known[2].get<std::string>();
+    sample.time = known[3];
+    samples.push_back(std::move(sample));
+  }
+}
+
+[[noreturn]] void rethrow(const Json& message, std::size_t rank) {
+  throw StreamError(cat("rank ", rank, ": ", message["error"].get<std::string>()),
+                    message["bad_input"].get<bool>() ? ErrorKind::bad_input : ErrorKind::failure);
+}
+
+}  // namespace
+
+std::optional<StreamBatch> SharedStream::take(bool& stop) {
+  if (sharing_.ranks.alone()) return intake_.take();
+  std::optional<StreamBatch> own;
+  std::optional<StreamError> error;
+  try {
+    own = intake_.take();
+  } catch (const StreamError& failure) {
+    error = failure;
+  }
+  std::vector<Json> all;
+  for (const auto& bytes :
+       sharing_.ranks.gather_bytes(told(own, stop, error ? &*error : nullptr))) {
+    all.push_back(Json::from_cbor(bytes));
+  }
+  bool whole = true;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].contains("error")) rethrow(all[rank], rank);
+    stop = stop || all[rank]["stop"].get<bool>();
+    whole = whole && all[rank].contains("samples");
+  }
+  if (!whole) return std::nullopt;
+
+  StreamBatch batch;
+  batch.pictures = std::move(own->pictures);
+  ShapePosition positions;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    add_samples(all[rank]["samples"], sharing_.own_streams ? rank : 0, batch.samples);
+    positions.below.push_back(all[rank]["position"]);
+  }
+  // What ranks that divide one stream say of it is the same.
+  const std::size_t streams = sharing_.own_streams ? all.size() : 1;
+  for (std::size_t i = 0; i < streams; ++i) {
+    for (const auto& [reason, count] : all[i]["skipped"].items()) {
+      batch.skipped[reason] += count.get<std::int64_t>();
+    }
+  }
+  if (all[0].contains("period")) batch.period = all[0]["period"].get<std::int64_t>();
+  batch.position =
+      sharing_.own_streams ? write_position(kPositions, positions) : std::move(positions.below[0]);
+  return batch;
+}
+
+std::size_t SharedStream::ready() {
+  const std::size_t here = intake_.ready();
+  if (sharing_.ranks.alone()) return here;
+  const at::Tensor all =
+      sharing_.ranks.gather(at::full({1}, static_cast<std::int64_t>(here), at::kLong));
+  return static_cast<std::size_t>(all.min().item<std::int64_t>());
+}
+
+std::string SharedStream::own_position(const std::string& position) const {
+  const auto ranks = static_cast<std::size_t>(sharing_.ranks.size());
+  const bool several = position.starts_with(kPositions);
+  if (!several && (!sharing_.own_streams || ranks == 1)) return position;
+  try {
+    return read_position(kPositions, position, 0, ranks)
+        .below[static_cast<std::size_t>(sharing_.ranks.rank())];
+  } catch (const Error&) {
+    throw Error(cat("each rank has a stream of its own ({rank} in its address): the run cannot ",
+                    "continue as ", ranks, " ranks, only as many as before"));
+  }
+}
+
+}  // namespace riffle

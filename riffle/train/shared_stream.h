@@ -1,0 +1,53 @@
+// Batches of the stream as all ranks (riffle/dist) see them: each rank reads its part, and what is
+// known of the samples is exchanged, so that all take the same batch, end together and fail
+// together.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "riffle/dist/ranks.h"
+#include "riffle/train/intake.h"
+
+namespace riffle {
+
+// How ranks share the work and the stream.
+struct Sharing {
+  // Must outlive whoever is given this.
+  Ranks& ranks = one_rank();
+  // Each rank has a stream of its own. Otherwise all opened the same one, and divide it.
+  bool own_streams = false;
+
+  // Returns this rank's part of what all read or train on.
+  std::int64_t part_of(std::int64_t samples) const { return samples / ranks.size(); }
+  // Returns which part of the stream this rank reads.
+  StreamShare stream_share() const {
+    return own_streams ? StreamShare() : StreamShare{ranks.rank(), ranks.size()};
+  }
+};
+
+class SharedStream {
+ public:
+  SharedStream(Intake& intake, const Sharing& sharing) : intake_(intake), sharing_(sharing) {}
+
+  // Waits for the next batch of all ranks and returns it: the samples of all, rank by rank, with
+  // this rank's pictures. Returns nothing, on all ranks, if the stream ended or was stopped on one.
+  // Throws StreamError, on all, for what the stream of one threw. `stop` is set on all ranks if it
+  // was on one.
+  std::optional<StreamBatch> take(bool& stop);
+
+  // Returns how many batches all ranks have ready.
+  std::size_t ready();
+  // Returns whether the stream of some rank has ended. Requires that ready() returned 0.
+  bool ended() { return sharing_.ranks.any(intake_.ended()); }
+
+  // Returns this rank's part of a StreamBatch::position. Throws Error if it is of another number of
+  // ranks and each has a stream of its own.
+  std::string own_position(const std::string& position) const;
+
+ private:
+  Intake& intake_;
+  const Sharing sharing_;
+};
+
+}  // namespace riffle
