@@ -12,9 +12,9 @@
 
 namespace riffle {
 
-// Starts the page of the folder that the run is in; null unless `asked`, and on ranks other than the
-// first. The page ends with the
-// object. If it cannot be served or is killed, training does not notice.
+// Starts the page of the folder that the run is in; null unless `asked`, and on ranks other than
+// the first. The page ends with the object. If it cannot be served or is killed, training does not
+// notice.
 inline std::unique_ptr<ChildProcess> watch_child(const std::string& run, bool asked) {
   if (!asked || !is_first_process()) return nullptr;
   const auto folder =

@@ -363,8 +363,7 @@ NearestIndex::SavedRows NearestIndex::read(const State& state, std::int64_t slot
     throw Error(cat("state of the nearest-neighbour index: rows ", rows.sizes(), " of ",
                     rows.scalar_type(), " for ", slots, " slots"));
   }
-  const bool weighted =
-      tensor_or_null(state, kWeights) != nullptr;
+  const bool weighted = tensor_or_null(state, kWeights) != nullptr;
   return {rows, integers_tensor(find_integers(state, "changed", slots)).ne(0),
           weighted ? find_weights(state, slots) : std::vector<double>()};
 }
