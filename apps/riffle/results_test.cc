@@ -86,8 +86,8 @@ TEST_F(ResultsTest, ATransformerIsTrainedResumedExportedAndProbed) {
   tiny.replace(tiny.find("--size 16"), 9, "--size 20");
   expect_refused("train --run r " + tiny, "patches of 8 px");
   const std::string sets =
-      " --train 'synthetic:?frames=1&size=16&samples=40' --val "
-      "'synthetic:?frames=1&seed=2&size=16&samples=20'";
+      " --train 'synthetic:?frames=1&size=16&classes=3&samples=40' --val "
+      "'synthetic:?frames=1&seed=2&size=16&classes=3&samples=20'";
   const auto of_run = json_of("probe vit" + sets);
   const auto of_file = json_of("probe vit.safetensors" + sets);
   EXPECT_EQ(of_run["knn_top1"], of_file["knn_top1"]);
