@@ -106,29 +106,23 @@ std::int64_t restore_together(const Checkpoint& checkpoint, Learner& learner, Pi
   return learner.ranks().sum(at::full({1}, replaced, at::kLong)).item<std::int64_t>();
 }
 
-// More threads than free cores make a run slower than fewer would. Returns how many it gets: those
-// asked for, or for 0 as many as cores are free now.
-std::int64_t chosen_threads(std::int64_t asked) {
-  const auto cores = std::max<std::int64_t>(1, std::thread::hardware_concurrency());
-  if (asked == 1 || cores == 1) return 1;
+// More threads than free cores make a run slower than fewer would. The number is a part of the run
+// and must not depend on the hour, so it is only said.
+void warn_of_busy_cores(std::int64_t threads) {
+  if (threads == 1) return;
   const double free_cores = measure_free_cores();
   const std::int64_t fit = threads_for(free_cores);
-  const std::int64_t threads = asked > 0 ? asked : fit;
-  if (fit >= std::min(cores, asked > 0 ? asked : cores)) return threads;
-  const std::string why = cat("of ", cores, " cores, ", fixed(free_cores, 1), " are free now: ");
-  if (asked > 0) {
-    log_info(cat(why, "with --threads ", fit, " instead of ", asked, " this run may be faster"));
-  } else {
-    log_info(cat(why, "this run has ", fit, " threads and keeps them; --threads ", cores,
-                 " takes all cores"));
-  }
-  return threads;
+  if (fit >= std::min<std::int64_t>(threads, std::thread::hardware_concurrency())) return;
+  log_info(cat("of ", std::thread::hardware_concurrency(), " cores, ", fixed(free_cores, 1),
+               " are free now: with --threads ", fit, " instead of ", threads,
+               " this run may be faster"));
 }
 
 TrainingResult begin(const RunFolder& folder, const Config& config, Learner& learner,
                      const TrainingOptions& options) {
   log_info(cat("run ", folder.path().string(), ": filling a buffer of ",
                learner.buffer().capacity(), " from ", config.stream));
+  if (learner.ranks().alone()) warn_of_busy_cores(config.learner.train.threads);
   tell_disk_need(folder, config, learner);
   return run_session(folder, config, learner, picture_log(folder, learner), nullptr, options);
 }
@@ -184,9 +178,7 @@ TrainingResult train(Config config, const std::filesystem::path& path,
   // The number of threads is a part of the run, so that it continues the same on another machine.
   // So is the number of samples: a capacity in bytes holds fewer with more threads.
   auto& threads = config.learner.train.threads;
-  threads = ranks.alone()  ? chosen_threads(threads)
-            : threads == 0 ? threads_a_rank(ranks)
-                           : threads;
+  if (threads == 0) threads = threads_a_rank(ranks);
   const Part part(config);
   Learner learner(part.learner, *part.stream, part.sharing());
   auto& buffer = config.learner.buffer;

@@ -42,7 +42,8 @@ void TrainConfig::describe(Fields& fields) {
               {"float32", Precision::float32},
               {"bfloat16", Precision::bfloat16}},
              "of activations; best: bfloat16 on a GPU, float32 on the CPU");
-  fields.add("train.threads", threads, "CPU threads; 0: as many as cores are free at the start");
+  fields.add("train.threads", threads,
+             "CPU threads; 0: one per core, divided by the ranks of a machine");
 }
 
 std::int64_t TrainConfig::fresh_samples() const {

@@ -50,8 +50,7 @@ struct TrainConfig {
   // Updates before features on arrival are trusted.
   std::int64_t warm_features = 50;
   Precision precision = Precision::best;
-  // 0: one per core, and for a run that begins as many as are free. Sums, and so the last bits,
-  // depend on it.
+  // 0: one per core, divided by the ranks of a machine. Sums, and so the last bits, depend on it.
   std::int64_t threads = 0;
 
   std::int64_t samples_per_stream_batch() const { return stream_batch > 0 ? stream_batch : batch; }

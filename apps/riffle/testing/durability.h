@@ -56,6 +56,7 @@ inline std::map<std::string, std::string> learned(const fs::path& run) {
     parts["pictures"] +=
         file.substr(kHeader + static_cast<std::size_t>(records[i]) * kRecord, kRecord);
   }
+  parts.erase("buffer.times");  // of the wall clock
   parts.erase("pictures.segments");
   parts.erase("pictures.records");
   std::ifstream metrics(run / "metrics.jsonl");
