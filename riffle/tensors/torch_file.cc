@@ -163,8 +163,9 @@ StorageName storage_name(Pickled value) {
   return {*type, parts[2]->text, parts[4]->integer};
 }
 
-// Copies: the bytes may lie anywhere.
-at::Tensor tensor_of(const std::vector<Pickled>& arguments, const Storages& storages) {
+// Copies, since the bytes may lie anywhere, and takes what it copies off `room`.
+at::Tensor tensor_of(const std::vector<Pickled>& arguments, const Storages& storages,
+                     std::uint64_t& room) {
   if (arguments.size() < 4 || arguments[1]->kind != Kind::integer) {
     throw Error("a tensor is damaged");
   }
@@ -188,31 +189,36 @@ at::Tensor tensor_of(const std::vector<Pickled>& arguments, const Storages& stor
     throw Error(cat("a tensor does not fit into its storage '", name.key, "'"));
   }
   if (count == 0) return torch::empty(shape, name.type);
-  const at::Tensor values = torch::empty({last + 1 - arguments[1]->integer}, name.type);
+  const std::int64_t span = last + 1 - arguments[1]->integer;
+  const auto copied = static_cast<std::uint64_t>(span * each);
+  if (copied > room) throw Error("its tensors share their values too often");
+  room -= copied;
+  const at::Tensor values = torch::empty({span}, name.type);
   std::memcpy(values.mutable_data_ptr(), storage->second.data() + arguments[1]->integer * each,
-              static_cast<std::size_t>(values.nbytes()));
+              copied);
   return values.as_strided(shape, strides).contiguous();
 }
 
 // Returns nothing for what is not a tensor.
-std::optional<at::Tensor> as_tensor(Pickled value, const Storages& storages) {
+std::optional<at::Tensor> as_tensor(Pickled value, const Storages& storages, std::uint64_t& room) {
   if (value->kind != Kind::call) return std::nullopt;
   Pickled function = value->items[0];
   const auto& arguments = value->items[1]->items;
   if (function->kind != Kind::global) return std::nullopt;
   if (function->text == "torch._utils _rebuild_tensor_v2" ||
       function->text == "torch._utils _rebuild_tensor") {
-    return tensor_of(arguments, storages);
+    return tensor_of(arguments, storages, room);
   }
   const bool parameter = function->text == "torch._utils _rebuild_parameter" &&
                          !arguments.empty() && arguments[0]->kind == Kind::call &&
                          arguments[0]->items[0]->text == "torch._utils _rebuild_tensor_v2";
-  if (parameter) return tensor_of(arguments[0]->items[1]->items, storages);
+  if (parameter) return tensor_of(arguments[0]->items[1]->items, storages, room);
   return std::nullopt;
 }
 
 NamedTensors tensors_of(const PickleValue& dictionary, const Storages& storages) {
-  // Tensors may share a storage, but not so often that a small file fills the memory.
+  // Tensors may share a storage, but not so often that a small file fills the memory or takes
+  // hours.
   constexpr std::uint64_t kMostTimes = 8;
   std::uint64_t room = 0;
   for (const auto& [name, bytes] : storages) room += kMostTimes * bytes.size();
@@ -220,11 +226,9 @@ NamedTensors tensors_of(const PickleValue& dictionary, const Storages& storages)
   std::set<std::string> names;
   for (const auto& [key, value] : dictionary.entries) {
     if (key->kind != Kind::text) continue;
-    auto tensor = as_tensor(value, storages);
+    auto tensor = as_tensor(value, storages, room);
     if (!tensor) continue;
     if (!names.insert(key->text).second) throw Error(cat("it has '", key->text, "' twice"));
-    if (tensor->nbytes() > room) throw Error("its tensors share their values too often");
-    room -= tensor->nbytes();
     tensors.emplace_back(key->text, std::move(*tensor));
   }
   constexpr std::string_view kModule = "module.";

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,18 +39,32 @@ torch.save({"epoch": 3, "loss": 0.5, "args": argparse.Namespace(lr=1), "harm": H
             "optimizer": {"state": {0: {"momentum": base}}},
             "state_dict": {"module.a": base, "module.b": torch.ones(2)}}, "checkpoint.pth")
 torch.save([1, 2, 3], "list.pth")
+many = torch.zeros(1000)
+torch.save({str(i): many for i in range(9)}, "shared.pth")
+torch.save({str(i): many[::999] for i in range(9)}, "sparse.pth")
 torch.save({"words": "only"}, "words.pth")
 )";
 
-class TorchFileTest : public TempFolder {
- protected:
-  void SetUp() override {
+// Made once for all tests: Python takes seconds to load torch.
+struct SavedFiles : TempFolder {
+  SavedFiles() {
     write_atomically(folder_ / "make.py", kMakeFiles);
     const std::string command =
         cat("cd '", folder_.string(), "' && LD_PRELOAD= '", RIFFLE_PYTHON, "' make.py 2>/dev/null");
-    if (std::system(command.c_str()) != 0) {
-      GTEST_SKIP() << "needs torch in " << RIFFLE_PYTHON << " (scripts/setup)";
-    }
+    complete = std::system(command.c_str()) == 0;
+  }
+  void TestBody() override {}
+
+  using TempFolder::folder_;
+  bool complete = false;
+};
+
+class TorchFileTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { files_ = std::make_unique<SavedFiles>(); }
+  static void TearDownTestSuite() { files_.reset(); }
+  void SetUp() override {
+    if (!files_->complete) GTEST_SKIP() << "needs torch in " << RIFFLE_PYTHON << " (scripts/setup)";
   }
   std::string refusal(const std::string& name) const {
     try {
@@ -59,6 +74,12 @@ class TorchFileTest : public TempFolder {
       return error.what();
     }
   }
+
+ private:
+  inline static std::unique_ptr<SavedFiles> files_;
+
+ protected:
+  const std::filesystem::path folder_ = files_->folder_;
 };
 
 TEST_F(TorchFileTest, BothFormatsGiveTheTensorsThatWereSaved) {
@@ -97,6 +118,11 @@ TEST_F(TorchFileTest, WhatHasNoTensorsByNameIsRefused) {
   EXPECT_THAT(refusal("words.pth"), HasSubstr("no tensors by name"));
   write_atomically(folder_ / "text.pth", "text");
   EXPECT_THAT(refusal("text.pth"), HasSubstr("not written by torch.save"));
+}
+
+TEST_F(TorchFileTest, ValuesAreNotCopiedMuchMoreOftenThanTheFileHasThem) {
+  EXPECT_THAT(refusal("shared.pth"), HasSubstr("share their values too often"));
+  EXPECT_THAT(refusal("sparse.pth"), HasSubstr("share their values too often"));
 }
 
 TEST_F(TorchFileTest, WhatIsDamagedOrCutOffIsRefusedOrRead) {
