@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <optional>
 #include <regex>
@@ -135,25 +136,68 @@ class CuratingPass {
       throw Error(cat(config_.out.string(), " was begun with other settings (", text("settings"),
                       "); use the same ones, or another folder"));
     }
-    const auto numbers = find_integers(saved.tensors, "numbers", 3);
-    samples_ = numbers[0];
-    const auto names = find_texts(saved.tensors, "groups", numbers[2]);
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      selector_of(names[i]).restore(find_part(saved.tensors, cat("selector.", i, ".")));
+    position_ = text("position");
+    try {
+      restore(saved.tensors);
+    } catch (const Error& error) {
+      throw Error(cat(state_path().string(), " is damaged: ", error.what()));
     }
-    if (learning_ != nullptr) {
-      learning_->restore(find_part(saved.tensors, "encoder."));
-      const auto cursors = find_integers(saved.tensors, "cursors", numbers[2]);
-      for (std::size_t i = 0; i < names.size(); ++i) {
-        SmallPictures& small = small_of(names[i]);
-        small.pictures.copy_(find_tensor(saved.tensors, cat("small.", i)));
-        small.cursor = cursors[i];
+    stream_->seek(position_);
+    log_info(cat("continuing in ", config_.out.string(), " after ", samples_, " pictures"));
+  }
+
+  // Takes only what save() gives: names in the state lead to files that are read and removed.
+  void restore(const NamedTensors& state) {
+    const auto numbers = find_integers(state, "numbers", 3);
+    samples_ = numbers[0];
+    const auto names = find_texts(state, "groups", std::max<std::int64_t>(0, numbers[2]));
+    if (std::ranges::adjacent_find(names, std::greater_equal()) != names.end()) {
+      throw Error("its groups are not in order");
+    }
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      selector_of(names[i]).restore(find_part(state, cat("selector.", i, ".")));
+    }
+    require_counted();
+    if (learning_ != nullptr) restore_learning(state, names);
+    if (!config_.assignments) return;
+    const auto logged = static_cast<std::uintmax_t>(numbers[1]);
+    if (!fs::is_regular_file(log_path()) || logged > fs::file_size(log_path())) {
+      throw Error(cat(log_path().string(), " is missing or shorter than it was"));
+    }
+    fs::resize_file(log_path(), logged);
+  }
+
+  // Throws Error unless the pictures kept stand for all that passed by, each in a file of its own.
+  void require_counted() const {
+    std::int64_t left = samples_;
+    for (const auto& [name, selector] : selectors_) {
+      for (const std::int64_t slot : selector.slots()) {
+        const Kept& kept = selector.kept(slot);
+        if (config_.pictures ? !is_original_path(kept.file, kept.index) : !kept.file.empty()) {
+          throw Error(cat("'", kept.file, "' is not where picture ", kept.index, " is kept"));
+        }
+        if (kept.count > left) throw Error("its pictures stand for more than were seen");
+        left -= kept.count;
       }
     }
-    stream_->seek(text("position"));
-    position_ = text("position");
-    if (config_.assignments) fs::resize_file(log_path(), static_cast<std::uintmax_t>(numbers[1]));
-    log_info(cat("continuing in ", config_.out.string(), " after ", samples_, " pictures"));
+    if (left != 0) throw Error("its pictures stand for fewer than were seen");
+  }
+
+  void restore_learning(const NamedTensors& state, const std::vector<std::string>& names) {
+    learning_->restore(find_part(state, "encoder."));
+    const auto cursors = find_integers(state, "cursors", std::ssize(names));
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      SmallPictures& small = small_of(names[i]);
+      const at::Tensor& pictures = find_tensor(state, cat("small.", i));
+      if (pictures.sizes() != small.pictures.sizes() || pictures.scalar_type() != at::kByte) {
+        throw Error(cat("'small.", i, "' are not pictures of this pass"));
+      }
+      if (cursors[i] < 0 || cursors[i] >= selector_of(names[i]).slot_count()) {
+        throw Error(cat("'cursors' holds ", cursors[i]));
+      }
+      small.pictures.copy_(pictures);
+      small.cursor = cursors[i];
+    }
   }
 
   // Pictures written after the state was, and those that should have been removed.
@@ -166,6 +210,7 @@ class CuratingPass {
       }
     }
     if (!fs::exists(pictures())) return;
+    refuse_link(pictures());
     std::vector<fs::path> strangers;
     for (const auto& entry : fs::recursive_directory_iterator(pictures())) {
       if (entry.is_regular_file() && !known.contains(entry.path())) {
@@ -173,6 +218,12 @@ class CuratingPass {
       }
     }
     for (const fs::path& path : strangers) fs::remove(path);
+  }
+
+  // Pictures are written and removed in folders of the pass alone.
+  static void refuse_link(const fs::path& folder) {
+    if (!fs::is_symlink(folder)) return;
+    throw Error(cat(folder.string(), " leads out of the selection's folder; remove the link"));
   }
 
   Selector& selector_of(const std::string& group) {
@@ -277,7 +328,10 @@ class CuratingPass {
     const auto& bytes = *sample.picture.file;
     const std::string file = original_path(sample, bytes);
     const fs::path path = pictures() / file;
-    if (folders_.insert(path.parent_path()).second) make_folders(path.parent_path());
+    if (folders_.insert(path.parent_path()).second) {
+      make_folders(path.parent_path());
+      refuse_link(path.parent_path());
+    }
     Descriptor out(path, O_WRONLY | O_CREAT | O_TRUNC);
     out.write(bytes);
     out.close();

@@ -1,7 +1,9 @@
 #include "riffle/curate/curate.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <functional>
 #include <map>
 
 #include <gmock/gmock.h>
@@ -14,6 +16,7 @@
 #include "riffle/model/objective.h"
 #include "riffle/stream/libraries.h"
 #include "riffle/stream/testing/picture_folder.h"
+#include "riffle/tensors/safetensors.h"
 #include "riffle/train/testing/learner.h"
 
 namespace riffle {
@@ -59,6 +62,16 @@ class CurateTest : public PictureFolder {
     return config;
   }
   CurateResult select(const CurateConfig& config) { return curate(config, *encoder_); }
+
+  // Calls what selects, and leaves a pass that can be continued.
+  static void fail_after_three_states(const std::function<void()>& select) {
+    std::atomic<int> states = 0;
+    const FileFaults faults([&](FileStep step, const fs::path& path) {
+      const bool state = path.filename().string().find("state") != std::string::npos;
+      return FileFault{step == FileStep::open && state && ++states > 3 ? EIO : 0};
+    });
+    EXPECT_THROW(select(), Error);
+  }
 
   // Names and contents of all files below.
   static std::map<std::string, std::string> contents(const fs::path& folder) {
@@ -242,16 +255,100 @@ TEST_F(CurateTest, NothingIsOverwritten) {
   EXPECT_THAT(message(config("photos")), HasSubstr("is not empty"));
 
   auto begun = config("begun");
-  {
-    std::atomic<int> states = 0;
-    const FileFaults faults([&](FileStep step, const fs::path& path) {
-      const bool state = path.filename().string().find("state") != std::string::npos;
-      return FileFault{step == FileStep::open && state && ++states > 3 ? EIO : 0};
-    });
-    EXPECT_NE(message(begun), "");
-  }
+  fail_after_three_states([&] { select(begun); });
   begun.keep = 13;
   EXPECT_THAT(message(begun), HasSubstr("begun with other settings"));
+}
+
+// What forges a saved state, and words of the message.
+struct Forgery {
+  std::function<void(NamedTensors&)> forge;
+  std::string words;
+};
+
+at::Tensor& tensor_of(NamedTensors& state, const std::string& name) {
+  return std::ranges::find(state, name, [](const auto& named) { return named.first; })->second;
+}
+
+Forgery forged_integer(const std::string& tensor, std::int64_t value, const std::string& words,
+                       std::int64_t at = 0) {
+  return {[=](NamedTensors& state) { tensor_of(state, tensor)[at] = value; }, words};
+}
+
+// Of the first picture kept.
+Forgery forged_file(const std::string& file) {
+  return {[=](NamedTensors& state) {
+            const std::string name = "selector.0.files";
+            const std::int64_t count = tensor_of(state, name + ".lengths").numel();
+            auto files = find_texts(state, name, count);
+            files.front() = file;
+            NamedTensors texts;
+            add_texts(texts, name, files);
+            for (const auto& [part, tensor] : texts) tensor_of(state, part) = tensor;
+          },
+          cat("'", file, "' is not where picture")};
+}
+
+TEST_F(CurateTest, AForgedStateLeadsToNoOtherFile) {
+  const auto pass = config("out");
+  fail_after_three_states([&] { select(pass); });
+  const auto begun = contents(pass.out);
+  const auto photos = contents(folder_ / "photos");
+  const fs::path state = pass.out / "state.safetensors";
+  constexpr std::int64_t kHuge = std::int64_t{1} << 50;
+  for (const Forgery& forgery :
+       {forged_integer("numbers", -1, "than were seen"),
+        forged_integer("numbers", kHuge, "than were seen"),
+        forged_integer("numbers", kHuge, "shorter than it was", 1),
+        forged_integer("numbers", -1, "shorter than it was", 1),
+        forged_integer("numbers", -1, "groups", 2), forged_integer("numbers", kHuge, "groups", 2),
+        forged_integer("selector.0.counts", 0, "stands for 0"),
+        forged_integer("selector.0.counts", kHuge, "than were seen"),
+        forged_integer("selector.0.indices", -1, "picture -1"),
+        forged_integer("selector.0.slots", 20, "slot 20"), forged_file(""), forged_file("."),
+        forged_file("../../photos/day/101.png"), forged_file("/etc/passwd"),
+        forged_file((folder_ / "photos/day/101.png").string())}) {
+    SCOPED_TRACE(forgery.words);
+    for (const auto& [name, content] : begun) write_atomically(pass.out / name, content);
+    Safetensors saved = read_safetensors(state);
+    forgery.forge(saved.tensors);
+    write_safetensors(state, saved.tensors, saved.metadata);
+    EXPECT_THAT([&] { select(pass); }, testing::ThrowsMessage<Error>(testing::AllOf(
+                                           HasSubstr("is damaged"), HasSubstr(forgery.words))));
+    EXPECT_EQ(contents(folder_ / "photos"), photos);
+  }
+  for (const auto& [name, content] : begun) write_atomically(pass.out / name, content);
+  EXPECT_EQ(select(pass).kept, 12);
+}
+
+TEST_F(LearningCurateTest, ForgedPicturesAndCursorsAreRefused) {
+  const auto pass = learning_config("out");
+  fail_after_three_states([&] { select(pass); });
+  const fs::path state = pass.out / "state.safetensors";
+  const std::string begun = read_text(state);
+  const auto one_picture = [](NamedTensors& tensors) {
+    at::Tensor& small = tensor_of(tensors, "small.0");
+    small = small.narrow(0, 0, 1).clone();
+  };
+  for (const Forgery& forgery : {forged_integer("cursors", 1000, "'cursors' holds 1000"),
+                                 forged_integer("cursors", -1, "'cursors' holds -1"),
+                                 Forgery{one_picture, "'small.0' are not pictures"}}) {
+    write_atomically(state, begun);
+    Safetensors saved = read_safetensors(state);
+    forgery.forge(saved.tensors);
+    write_safetensors(state, saved.tensors, saved.metadata);
+    EXPECT_THAT([&] { select(pass); }, testing::ThrowsMessage<Error>(HasSubstr(forgery.words)));
+  }
+}
+
+TEST_F(CurateTest, PicturesAreNotRemovedThroughALink) {
+  const auto pass = config("out");
+  fail_after_three_states([&] { select(pass); });
+  fs::remove_all(pass.out / "pictures");
+  fs::create_directory_symlink(folder_ / "photos", pass.out / "pictures");
+  EXPECT_THAT([&] { select(pass); },
+              testing::ThrowsMessage<Error>(HasSubstr("leads out of the selection's folder")));
+  EXPECT_TRUE(fs::exists(folder_ / "photos/day/101.png"));
 }
 
 TEST_F(CurateTest, ShardsHoldThePicturesAndCanBeRead) {

@@ -66,23 +66,33 @@ std::string safe_name(std::string_view text) {
   return name;
 }
 
+struct Kind {
+  std::size_t at;
+  std::string_view bytes;
+  std::string_view ending;
+};
+
+constexpr std::array kKinds = {
+    Kind{0, "\xff\xd8\xff", ".jpg"}, Kind{0, "\x89PNG", ".png"},  Kind{8, "WEBP", ".webp"},
+    Kind{0, "GIF8", ".gif"},         Kind{0, "BM", ".bmp"},       Kind{0, "II*", ".tif"},
+    Kind{0, "MM", ".tif"},           Kind{4, "ftypavi", ".avif"}, Kind{4, "ftyp", ".heic"}};
+constexpr std::string_view kUnknownEnding = ".picture";
+
 std::string ending_of(std::span<const std::byte> content) {
-  struct Kind {
-    std::size_t at;
-    std::string_view bytes;
-    std::string_view ending;
-  };
-  static constexpr std::array kKinds = {
-      Kind{0, "\xff\xd8\xff", ".jpg"}, Kind{0, "\x89PNG", ".png"},  Kind{8, "WEBP", ".webp"},
-      Kind{0, "GIF8", ".gif"},         Kind{0, "BM", ".bmp"},       Kind{0, "II*", ".tif"},
-      Kind{0, "MM", ".tif"},           Kind{4, "ftypavi", ".avif"}, Kind{4, "ftyp", ".heic"}};
   const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
   for (const Kind& kind : kKinds) {
     if (text.substr(std::min(kind.at, text.size())).starts_with(kind.bytes)) {
       return std::string(kind.ending);
     }
   }
-  return ".picture";
+  return std::string(kUnknownEnding);
+}
+
+// What every name begins with.
+std::string index_text(std::uint64_t index) {
+  std::ostringstream text;
+  text << std::setw(12) << std::setfill('0') << index;
+  return text.str();
 }
 
 }  // namespace
@@ -95,12 +105,27 @@ std::string original_path(const Sample& sample, std::span<const std::byte> conte
   const std::size_t from = sample.key.find_last_of("/:");
   std::string stem = sample.key.substr(from == std::string::npos ? 0 : from + 1);
   stem = safe_name(stem.substr(0, stem.rfind('.')));
-  std::ostringstream name;
-  name << std::setw(12) << std::setfill('0') << sample.index;
-  if (!stem.empty()) name << '-' << stem;
-  name << ending_of(content);
+  const std::string name =
+      cat(index_text(sample.index), stem.empty() ? "" : "-", stem, ending_of(content));
   const std::string folder = safe_name(sample.label);
-  return folder.empty() ? name.str() : cat(folder, '/', name.str());
+  return folder.empty() ? name : cat(folder, '/', name);
+}
+
+bool is_original_path(const std::string& path, std::uint64_t index) {
+  const std::size_t slash = path.find('/');
+  const bool labelled = slash != std::string::npos;
+  const std::string folder = labelled ? path.substr(0, slash) : "";
+  if (labelled && (folder.empty() || safe_name(folder) != folder)) return false;
+  const std::string name = labelled ? path.substr(slash + 1) : path;
+  const std::string begin = index_text(index);
+  const std::size_t dot = name.rfind('.');
+  if (!name.starts_with(begin) || dot == std::string::npos || dot < begin.size()) return false;
+  const std::string ending = name.substr(dot);
+  const bool known =
+      ending == kUnknownEnding || std::ranges::find(kKinds, ending, &Kind::ending) != kKinds.end();
+  const std::string stem = name.substr(begin.size(), dot - begin.size());
+  if (!known || stem.empty()) return known;
+  return stem.size() > 1 && stem[0] == '-' && safe_name(stem.substr(1)) == stem.substr(1);
 }
 
 }  // namespace riffle

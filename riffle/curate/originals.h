@@ -19,5 +19,7 @@ std::unique_ptr<Stream> open_with_originals(const std::string& uri, const std::s
 // the folder, as streams read labels; the name has the index, the end of the key, and the ending
 // that the content has. No label and no key can lead out of the folder.
 std::string original_path(const Sample& sample, std::span<const std::byte> content);
+// Returns whether original_path() gives such a path to the sample of that index.
+bool is_original_path(const std::string& path, std::uint64_t index);
 
 }  // namespace riffle

@@ -53,6 +53,17 @@ TEST(OriginalPath, NoNameLeadsOutOfTheFolder) {
     sample.key = key;
     return original_path(sample, png);
   };
+  for (const char* label : {"", "cat", "../../etc", "..", "a/b\n\x1b[31m"}) {
+    for (const char* key : {"", "a.jpg", "/x/../passwd", "shard.tar:a/b.c.jpg", "\xff.png"}) {
+      EXPECT_TRUE(is_original_path(path(label, key), 7)) << path(label, key);
+    }
+  }
+  for (const char* other :
+       {"", "000000000008.png", "000000000007", "000000000007.sh", "000000000007x.png",
+        "000000000007-.png", "000000000007-a/b.png", "/000000000007.png", "../000000000007.png",
+        "./000000000007.png", "a/b/000000000007.png", "a/000000000007-..\n.png"}) {
+    EXPECT_FALSE(is_original_path(other, 7)) << other;
+  }
   EXPECT_EQ(path("", ""), "000000000007.png");
   EXPECT_EQ(path("../../etc", "/x/../passwd"), "_._.._etc/000000000007-passwd.png");
   EXPECT_EQ(path("..", "shard.tar:a/b.c.jpg"), "_./000000000007-b.c.png");

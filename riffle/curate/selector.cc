@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <torch/types.h>
@@ -220,6 +221,9 @@ void Selector::restore(const NamedTensors& state) {
   const auto labels = find_texts(state, "labels", count);
   const auto keys = find_texts(state, "keys", count);
   const auto files = find_texts(state, "files", count);
+  if (count > config_.keep) {
+    throw Error(cat("saved selection: ", count, " pictures where ", config_.keep, " are kept"));
+  }
   const auto free = find_integers(state, "free", std::ssize(kept_) - count);
   std::vector<bool> named(kept_.size(), false);
   for (const auto& part : {held, free}) {
@@ -228,6 +232,13 @@ void Selector::restore(const NamedTensors& state) {
         throw Error(cat("saved selection: slot ", slot, " is out of range or named twice"));
       }
       named[static_cast<std::size_t>(slot)] = true;
+    }
+  }
+  std::set<std::int64_t> seen;
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    if (indices[i] < 0 || counts[i] < 1 || !seen.insert(indices[i]).second) {
+      throw Error(cat("saved selection: picture ", indices[i], " stands for ", counts[i],
+                      " or is there twice"));
     }
   }
   index_->restore(find_part(state, "index."));
