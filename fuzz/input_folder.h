@@ -11,6 +11,7 @@
 #include "fuzz/targets.h"
 #include <unistd.h>
 
+#include "riffle/base/error.h"
 #include "riffle/base/testing/temp_root.h"
 
 namespace riffle::fuzz {
@@ -51,6 +52,15 @@ class InputFolder {
 
 inline std::string text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Calls `read` and lets Error pass as the answer it is, so that what follows is tried too.
+template <typename Read>
+void may_refuse(const Read& read) {
+  try {
+    read();
+  } catch (const Error&) {
+  }
 }
 
 }  // namespace riffle::fuzz

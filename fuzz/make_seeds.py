@@ -4,7 +4,7 @@
     python fuzz/make_seeds.py PROGRAM      # PROGRAM: a riffle, for the files that only it writes
 
 Films (fuzz/corpus/film) come from make_video() of riffle/stream/testing/generated_video.h instead, and
-positions from the streams that read_position() of fuzz/streams.cc opens, after seven samples.
+positions of shapes from the streams that read_position() of fuzz/streams.cc opens, after seven samples.
 Inputs that once were findings stand beside the seeds; this script leaves them alone.
 """
 
@@ -14,11 +14,13 @@ import json
 import lzma
 import pathlib
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 
 import torch
 from PIL import Image
@@ -105,6 +107,12 @@ def texts():
     put("shapes", "clips", "clips:length=64,size=32,limit:samples=10000")
     put("shapes", "list", "lifelong:permutation=3,1,4,2,share=0.5,loop")
     put("shapes", "mix", "mix:folder:photos?order=time,share=0.2")
+    # After two pictures of each source of fuzz/source_positions.cc. There "@" stands for their folder.
+    for which, (name, position) in enumerate((
+            ("folder", "name 2 0 a/2.png"), ("time", "time 2 1700000000000000000 a/2.png"),
+            ("watch", "name 2 watch 1700000000000000000 0 0 a/2.png b/3.png"), ("shards", "name 2 0 @/shards/0.tar 4096 0"),
+            ("video", "name 2 @/films/0.mkv 1 40 4076332074051864351"), ("urls", "1 1 26"))):
+        put("source_position", name, bytes([which]) + position.encode())
     put("url_list", "plain", "# pictures\nhttp://a.example/1.jpg\tcat\nhttps://b.example/2.png dog\n\nnot a url\n")
     put("wordnet", "nouns", "  1 This software\n"
         "00001740 03 n 01 entity 0 003 ~ 00001930 n 0000 ~ 00002137 n 0000 ~ 04424418 n 0000 | that\n"
@@ -153,6 +161,8 @@ def runs(program):
                                          "buffer_capacity": 8}))
         put("config", "whole", (run / "config.yaml").read_bytes())
         put("weights", "resnet10", (folder / "weights.safetensors").read_bytes())
+        put("state_file", "whole", (run / "checkpoints/update-000000004.safetensors").read_bytes())
+        selection(program, folder)
     finally:
         shutil.rmtree(folder)
     put("metrics", "null", '{"update":1,"loss":null}\n{"update":2.5,"loss":1e400}\n{"update":7')
@@ -165,6 +175,42 @@ def runs(program):
     segment = b"riffle-pictures\n" + struct.pack("<QQ", 1, 6)
     segment += b"".join(struct.pack("<QQ", arrival, 0) + bytes([arrival] * 6) for arrival in range(3))
     put("picture_log", "three", places + segment)
+    put("repeats", "chain", "3 0 a.jpg\n5 4 b.jpg\n4 1 c%20d.jpg\n")
+
+
+def selection(program, folder):
+    """A pass of curate that was stopped, with the settings of fuzz/curate_files.cc."""
+    stream, slowly = "synthetic:?frames=2&size=16&classes=4&samples=16", "throttle:rate=10"
+    curating = subprocess.Popen([program, "-q", "curate", stream, "--shape", slowly, "--encoder", "weights.safetensors",
+                                 "--keep", "2", "--per", "label", "--batch", "4", "--assignments", "--out", "out"],
+                                cwd=folder)
+    while not (folder / "out/pictures").exists():
+        time.sleep(0.01)
+    time.sleep(0.5)  # a second batch
+    curating.send_signal(signal.SIGTERM)
+    curating.wait()
+    state = (folder / "out/state.safetensors").read_bytes()
+    size = struct.unpack("<Q", state[:8])[0]
+    about = json.loads(state[8:8 + size])
+    said = about["__metadata__"]
+    said["settings"] = said["settings"].replace(slowly, "")
+    header = json.dumps(about, separators=(",", ":")).encode()
+    put("curate_state", "whole", struct.pack("<Q", len(header)) + header + state[8 + size:])
+    put("repeats", "pass", (folder / "out/repeats.log").read_bytes())
+
+
+def requests():
+    put("http_request", "page", "GET / HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n\r\n")
+    put("http_request", "token", "GET /data/runs HTTP/1.1\r\nHost: a.example\r\n"
+        "Authorization: Bearer 0123456789abcdef0123456789abcdef\r\n\r\n")
+    put("http_request", "run", "GET /data/kept?run=%2e%2e%2fsecret HTTP/1.1\r\nHost: localhost\r\n"
+        "Accept-Encoding: gzip\r\nRange: bytes=0-9\r\n\r\n")
+    put("http_request", "body", "POST /data/runs HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "3\r\nabc\r\n0\r\n\r\n")
+    for name in ("127.0.0.1", "0x7f.1", "[::ffff:10.0.0.1%25lo]", "LocalHost.", "example.org"):
+        put("address", name.translate(str.maketrans("[]:%", "____")), name)
+    put("address", "four_bytes", bytes([192, 168, 0, 1]))
+    put("address", "sixteen_bytes", bytes([0x20, 2, 10, 0, 0, 1] + 10 * [0]))
 
 
 def studies():
@@ -207,5 +253,6 @@ if __name__ == "__main__":
     shards()
     texts()
     tensors()
+    requests()
     runs(pathlib.Path(sys.argv[1]).resolve())
     studies()

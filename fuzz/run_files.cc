@@ -1,23 +1,28 @@
 // Files of weights, the files of a run folder, configurations and studies.
 
 #include <cstring>
+#include <filesystem>
 
 #include "fuzz/input_folder.h"
 #include "fuzz/targets.h"
 
 #include "riffle/base/checksum.h"
+#include "riffle/base/file.h"
 #include "riffle/base/text.h"
+#include "riffle/run/checkpoint.h"
 #include "riffle/run/manifest.h"
 #include "riffle/run/metrics.h"
 #include "riffle/run/metrics_history.h"
 #include "riffle/run/model_source.h"
 #include "riffle/run/picture_log.h"
 #include "riffle/run/probe_record.h"
+#include "riffle/run/saved_buffer.h"
 #include "riffle/run/status_file.h"
 #include "riffle/study/run_result.h"
 #include "riffle/study/study_file.h"
 #include "riffle/tensors/safetensors.h"
 #include "riffle/tensors/torch_file.h"
+#include "riffle/watch/sampled_metrics.h"
 
 namespace riffle::fuzz {
 namespace {
@@ -27,22 +32,14 @@ const InputFolder& run_inputs() {
   return folder;
 }
 
-// A folder that RunFolder::open() takes for a run.
+// The run that the seeds are of (make_seeds.py), without a checkpoint.
 const RunFolder& run_folder() {
   static const RunFolder folder = [] {
-    run_inputs().put("run/config.yaml", "stream: {uri: 'synthetic:'}\n");
+    const auto corpus = std::filesystem::path(RIFFLE_SOURCE_DIR) / "fuzz/corpus";
+    run_inputs().put("run/config.yaml", Bytes(read_bytes(corpus / "config/whole")));
     return RunFolder::open(run_inputs().path() / "run");
   }();
   return folder;
-}
-
-// Calls `read` and lets Error pass as the answer it is, so that what follows is tried too.
-template <typename Read>
-void may_refuse(const Read& read) {
-  try {
-    read();
-  } catch (const Error&) {
-  }
 }
 
 }  // namespace
@@ -62,6 +59,24 @@ void read_a_manifest(Bytes bytes) {
   const std::string line = text.substr(0, text.find('\n'));
   const auto signed_text = cat(line, '\n', checksum_text(checksum(line)), '\n');
   read_manifest(run_inputs().put("signed.json", signed_text));
+}
+
+// The state file of a checkpoint whose manifest is right, as far as a network gets that continues.
+void read_state_file(Bytes bytes) {
+  const RunFolder& folder = run_folder();
+  const std::string name = RunFolder::checkpoint_name(4, 0);
+  const auto state = run_inputs().put("run/checkpoints/update-000000004.safetensors", bytes);
+  write_manifest(folder.manifest(name), {.update = 4,
+                                         .samples_seen = 16,
+                                         .file = state.filename().string(),
+                                         .bytes = bytes.size(),
+                                         .checksum = checksum_text(checksum(bytes)),
+                                         .segments = {1}});
+  may_refuse([&] { SavedBuffer(folder).features(); });
+  const Checkpoint checkpoint = read_checkpoint(folder, name);
+  const Config config = folder.config();
+  const auto stream = open_stream(config.stream);
+  Learner(config.learner, *stream).restore(checkpoint.state);
 }
 
 // Records of six bytes. The first 48 bytes say where three pictures are claimed to be, the rest is
@@ -103,6 +118,8 @@ void read_metrics_file(Bytes bytes) {
     history.late_mean(key);
   }
   may_refuse([&] { newest_update(path); });
+  sample_metrics(path, 5);
+  newest_metrics(path);
   MetricsFile file(path, {}, 5);
   file.write(6, {{"loss", 1}});
 }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <set>
 
 #include "fuzz/input_folder.h"
 #include "fuzz/targets.h"
@@ -55,6 +56,14 @@ void read_all_items(Bytes shard) {
   }
 }
 
+// A line for each label.
+std::string labels_of(const std::string& uri) {
+  std::set<std::string> labels;
+  const auto stream = open_stream(uri);
+  while (const auto sample = stream->next()) labels.insert(sample->label);
+  return join(std::vector(labels.begin(), labels.end()), "\n");
+}
+
 }  // namespace
 
 void read_shard(Bytes bytes) {
@@ -105,6 +114,7 @@ void read_shapes(Bytes bytes) {
 
 // The first byte picks the shapes, the rest is a position.
 void read_position(Bytes bytes) {
+  constexpr const char* kStream = "synthetic:?frames=4&size=8&samples=32";
   static const std::vector<std::string> shapes = {
       "",
       "clips:length=4,pick=random",
@@ -118,10 +128,12 @@ void read_position(Bytes bytes) {
       "still:length=4,share=0.5",
       "reupload:share=0.4,window=7",
       "zipf:classes=4",
-      "junk:share=0.3,clips:length=5,reupload:window=9,still:length=6"};
+      "junk:share=0.3,clips:length=5,reupload:window=9,still:length=6",
+      cat("lifelong:groups=2,list=", stream_inputs().put("classes", labels_of(kStream)).string()),
+      "throttle:rate=1000000"};
   if (bytes.empty()) return;
   const auto which = static_cast<std::size_t>(bytes[0]) % shapes.size();
-  const auto stream = open_stream("synthetic:?frames=4&size=8&samples=32", shapes[which]);
+  const auto stream = open_stream(kStream, shapes[which]);
   stream->seek(text_of(bytes.subspan(1)));
   for (int i = 0; i < 8 && stream->next(); ++i) {
   }

@@ -38,16 +38,25 @@ void read_position(Bytes bytes);
 void read_url_list(Bytes bytes);
 void read_wordnet(Bytes bytes);
 void read_labels(Bytes bytes);
+// The same from files on disk (source_positions.cc).
+void read_source_position(Bytes bytes);
+// What comes over a network (network.cc).
+void read_http_request(Bytes bytes);
+void read_address(Bytes bytes);
 // Files of weights and run folders (run_files.cc).
 void read_tensors(Bytes bytes);
 void read_torch_tensors(Bytes bytes);
 void read_weights(Bytes bytes);
 void read_a_manifest(Bytes bytes);
+void read_state_file(Bytes bytes);
 void read_picture_log(Bytes bytes);
 void read_metrics_file(Bytes bytes);
 void read_status_and_probes(Bytes bytes);
 void read_run_result(Bytes bytes);
 void read_config(Bytes bytes);
 void read_study(Bytes bytes);
+// What a selection continues from (curate_files.cc).
+void read_curate_state(Bytes bytes);
+void read_repeats(Bytes bytes);
 
 }  // namespace riffle::fuzz
