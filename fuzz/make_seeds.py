@@ -111,7 +111,7 @@ def texts():
     for which, (name, position) in enumerate((
             ("folder", "name 2 0 a/2.png"), ("time", "time 2 1700000000000000000 a/2.png"),
             ("watch", "name 2 watch 1700000000000000000 0 0 a/2.png b/3.png"), ("shards", "name 2 0 @/shards/0.tar 4096 0"),
-            ("video", "name 2 @/films/0.mkv 1 40 4076332074051864351"), ("urls", "1 1 26"))):
+            ("video", "name 2 @/films/0.mkv 1 40 4076332074051864351"), ("urls", "1 1 25"))):
         put("source_position", name, bytes([which]) + position.encode())
     put("url_list", "plain", "# pictures\nhttp://a.example/1.jpg\tcat\nhttps://b.example/2.png dog\n\nnot a url\n")
     put("wordnet", "nouns", "  1 This software\n"
