@@ -191,6 +191,30 @@ EncoderWeights read_encoder(const std::filesystem::path& path) {
   return encoder_of(read_tensor_file(path), path);
 }
 
+void require_saved_widths(const ModelConfig& model, const NamedTensors& network) {
+  require_claimed_width({.tensors = find_part(network, kEncoder), .model = model});
+  const auto require_matrix = [&](const std::string& name, std::int64_t rows,
+                                  std::int64_t columns) {
+    const torch::Tensor* found = tensor_or_null(network, name);
+    if (found == nullptr) throw Error(cat("weights: '", name, "' of the model is missing"));
+    const std::array wanted{rows, columns};
+    if (found->sizes() == at::IntArrayRef(wanted)) return;
+    throw Error(cat("weights: '", name, "' has shape ", found->sizes(), "; the model needs ",
+                    at::IntArrayRef(wanted)));
+  };
+  const torch::Tensor* square = tensor_or_null(network, "projector.3.weight");
+  const bool as_wide_as_encoder = model.projector_hidden == 0 && square != nullptr;
+  const std::int64_t hidden =
+      as_wide_as_encoder && square->dim() > 0 ? square->size(0) : model.projector_hidden;
+  require_matrix("projector.3.weight", hidden, hidden);
+  require_matrix("projector.6.weight", model.projector_out, hidden);
+  const bool predicts = model.objective == "simsiam" || model.objective == "byol";
+  if (predicts) require_matrix("predictor.0.weight", model.predictor_hidden, model.projector_out);
+  if (model.align_weight > 0) {
+    require_matrix("align.head.0.weight", model.predictor_hidden, model.projector_out);
+  }
+}
+
 void load_initial(Objective& objective, const ModelConfig& model,
                   const std::filesystem::path& path) {
   Safetensors file = read_tensor_file(path);

@@ -56,6 +56,11 @@ void load_encoder(Objective& objective, const ModelConfig& model, const EncoderW
 void load_initial(Objective& objective, const ModelConfig& model,
                   const std::filesystem::path& path);
 
+// Throws Error unless the tensors of a whole network, under riffle's own names, are as wide as
+// `model` says. To be called before one is built: it must not be many times larger than what there
+// is to fill it with.
+void require_saved_widths(const ModelConfig& model, const NamedTensors& network);
+
 // Writes encoder and heads, for load_initial(). Throws Error if the file cannot be written.
 void write_network(const std::filesystem::path& path, const Objective& objective,
                    const std::map<std::string, std::string>& metadata = {});

@@ -7,7 +7,9 @@
 
 #include "riffle/base/checksum.h"
 #include "riffle/base/text.h"
+#include "riffle/model/encoder_weights.h"
 #include "riffle/model/state.h"
+#include "riffle/run/checkpoint_config.h"
 #include "riffle/tensors/out_of_memory.h"
 #include "riffle/tensors/safetensors.h"
 #include "riffle/train/learner_state.h"
@@ -211,15 +213,20 @@ std::shared_ptr<Objective> load_objective(const Config& config, const fs::path& 
   if (version == file.metadata.end() || (version->second != "1" && version->second != "2")) {
     throw Error(cat(checkpoint.string(), " is not a checkpoint of this version of riffle"));
   }
+  if (const auto made_with = file.metadata.find(kConfigKey); made_with != file.metadata.end()) {
+    require_same_network(config, made_with->second, checkpoint);
+  }
   Config without_init = config;
   without_init.learner.model.init.clear();  // the checkpoint has the weights
-  auto objective = load_objective(without_init);
   try {
-    load_state(*objective, saved_network(file.tensors));
+    const NamedTensors network = saved_network(file.tensors);
+    require_saved_widths(config.learner.model, network);
+    auto objective = load_objective(without_init);
+    load_state(*objective, network);
+    return objective;
   } catch (const Error& error) {
     throw Error(cat(checkpoint.string(), ": ", error.what()));
   }
-  return objective;
 }
 
 }  // namespace riffle

@@ -72,7 +72,7 @@ std::int64_t checkpoint_version(const std::filesystem::path& state);
 
 // Returns the network of a run with the weights of a checkpoint's safetensors file, or with the
 // run's initial weights. Throws Error, naming the file, if it is damaged or does not fit the
-// configuration.
+// configuration, and as require_same_network() does (checkpoint_config.h).
 std::shared_ptr<Objective> load_objective(const Config& config);
 std::shared_ptr<Objective> load_objective(const Config& config,
                                           const std::filesystem::path& checkpoint);

@@ -2,6 +2,7 @@
 // reads them.
 
 #include <limits>
+#include <map>
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -86,6 +87,69 @@ TEST_F(ForgedCheckpointTest, OtherNumbersOfTheBufferAreCheckedToo) {
     forge_integers(folder, kName, tensor, [](auto& values) { values.pop_back(); });
   }
   expect_refused(folder, "31 pictures for 32 samples");
+}
+
+// A key of config.yaml that is lost has its default.
+void lose_line(const RunFolder& folder, const std::string& line) {
+  std::string text = read_text(folder.path() / "config.yaml");
+  const std::size_t at = text.find("\n  " + line);
+  ASSERT_NE(at, std::string::npos) << line;
+  text.erase(at, text.find('\n', at + 1) - at);
+  write_atomically(folder.path() / "config.yaml", text);
+}
+
+TEST_F(ForgedCheckpointTest, AnotherConfigurationIsNamedByEveryReader) {
+  Config config = tiny("fifo");
+  config.learner.train.max_updates = 6;
+  config.learner.picture_size = 20;
+  train(config, folder_ / "run");
+  const RunFolder whole = RunFolder::open(folder_ / "run");
+  const auto expect_named = [&](const RunFolder& folder, const std::string& words) {
+    const auto named =
+        ThrowsMessage<Error>(AllOf(HasSubstr(kName), HasSubstr("config.yaml"), HasSubstr(words)));
+    EXPECT_THAT([&] { open_model(folder.path().string()); }, named);
+    EXPECT_THAT([&] { open_encoder(folder.path().string(), kName); }, named);
+    EXPECT_THAT([&] { SavedBuffer buffer(folder); }, named);
+    EXPECT_THAT([&] { resume(folder.path()); }, named);
+  };
+  // The second "size" is that of the views.
+  const RunFolder no_stream_size = copy_of(whole);
+  lose_line(no_stream_size, "size: 20");
+  expect_named(no_stream_size, "stream.size is '0', was '20'");
+  const RunFolder no_view_size = copy_of(whole);
+  lose_line(no_view_size, "size: 16");
+  expect_named(no_view_size, "augment.size is '224', was '16'");
+  const RunFolder wide = copy_of(whole);
+  lose_line(wide, "width: 4");
+  expect_named(wide, "model.width is '64', was '4'");
+  // Nothing of the network, and what a reader may be told.
+  const RunFolder other_rate = copy_of(whole);
+  lose_line(other_rate, "momentum: ");
+  EXPECT_NO_THROW(open_model(other_rate.path().string()));
+  EXPECT_NO_THROW(SavedBuffer{other_rate});
+}
+
+TEST_F(ForgedCheckpointTest, ANetworkThatIsOnlyClaimedToBeLargeIsNotBuilt) {
+  const RunFolder whole = trained("fifo");
+  // Each would take terabytes.
+  for (const auto& [key, value] : std::map<std::string, std::string>{
+           {"width: 4", "width: 1000000"},
+           {"projector_hidden: 16", "projector_hidden: 10000000"},
+           {"projector_out: 16", "projector_out: 1000000000000"},
+           {"predictor_hidden: 8", "predictor_hidden: 1000000000000"}}) {
+    const RunFolder folder = copy_of(whole);
+    const auto claim = [&](std::string text) {
+      return text.replace(text.find(key), key.size(), value);
+    };
+    const fs::path yaml = folder.path() / "config.yaml";
+    write_atomically(yaml, claim(read_text(yaml)));
+    forge_state(
+        folder, kName, [](NamedTensors&) {},
+        [&](auto& metadata) { metadata["config"] = claim(metadata["config"]); });
+    const auto refused = ThrowsMessage<Error>(HasSubstr("has shape"));
+    EXPECT_THAT([&] { open_model(folder.path().string()); }, refused) << value;
+    EXPECT_THAT([&] { resume(folder.path(), {"train.max_updates=8"}); }, refused) << value;
+  }
 }
 
 TEST_F(ForgedCheckpointTest, AManifestIsNeverShownAsAnErrorOfItsParser) {

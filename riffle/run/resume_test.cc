@@ -345,10 +345,19 @@ TEST_F(ResumeTest, AConfigurationThatChangedSinceTheCheckpointIsNamedAndRefused)
   EXPECT_EQ(RunFolder::open(run).checkpoint_names().back(), "update-000000006");
 
   edit("  max_updates: 6", "  max_updates: 7");
-  EXPECT_EQ(resume(run).updates, 7) << "this key may change";
+  const auto said_by = [](const std::function<void()>& call) {
+    testing::internal::CaptureStderr();
+    set_log_level(LogLevel::warnings);
+    call();
+    set_log_level(LogLevel::quiet);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(said_by([&] { EXPECT_EQ(resume(run).updates, 7) << "this key may change"; }),
+              HasSubstr("train.max_updates is '7', was '6'"));
+  EXPECT_EQ(said_by([&] { resume(run, {"train.max_updates=8", "train.threads=2"}); }), "");
   edit("  momentum: 0.9", "  momentum: 0.5");
-  EXPECT_EQ(resume(run, {"train.max_updates=8"}, EditedConfig::accept).updates, 8);
-  EXPECT_EQ(resume(run, {"train.max_updates=9"}).updates, 9) << "it is the run's own now";
+  EXPECT_EQ(resume(run, {"train.max_updates=9"}, EditedConfig::accept).updates, 9);
+  EXPECT_EQ(resume(run, {"train.max_updates=10"}).updates, 10) << "it is the run's own now";
 }
 
 TEST_F(ResumeTest, ALossThatIsNoLongerFiniteNamesTheLastGoodCheckpoint) {

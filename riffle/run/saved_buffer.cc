@@ -12,6 +12,7 @@
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/embedding.h"
+#include "riffle/run/checkpoint_config.h"
 #include "riffle/tensors/unit_length.h"
 #include "riffle/train/learner_state.h"
 
@@ -63,6 +64,7 @@ SavedBuffer::SavedBuffer(const RunFolder& folder, const std::string& name)
       checkpoint_(name.empty() ? newest_checkpoint(folder)
                                : folder.find_checkpoint(name).stem().string()) {
   const Checkpoint checkpoint = read_checkpoint(folder, checkpoint_);
+  require_same_network(config_, checkpoint.config, folder.state_file(checkpoint_));
   samples_seen_ = checkpoint.samples_seen;
   BufferState state = saved_buffer_state(checkpoint.state);
   for (std::size_t i = 0; i < state.live.size(); ++i) {

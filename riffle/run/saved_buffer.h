@@ -33,7 +33,7 @@ struct KeptSample {
 class SavedBuffer {
  public:
   // Opens the checkpoint named; default: the newest with a buffer. Throws Error if there is none,
-  // DamagedCheckpoint if it is damaged.
+  // DamagedCheckpoint if it is damaged, and as require_same_network() does.
   explicit SavedBuffer(const RunFolder& folder, const std::string& checkpoint = "");
 
   const std::string& checkpoint() const { return checkpoint_; }

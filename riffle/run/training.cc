@@ -14,11 +14,14 @@
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/dist/ranks.h"
+#include "riffle/model/encoder_weights.h"
 #include "riffle/run/checkpoint.h"
+#include "riffle/run/checkpoint_config.h"
 #include "riffle/run/disk_need.h"
 #include "riffle/run/run_folder.h"
 #include "riffle/run/training_session.h"
 #include "riffle/stream/stream.h"
+#include "riffle/train/learner_state.h"
 
 namespace riffle {
 namespace {
@@ -140,27 +143,36 @@ void require_resume_keys(const std::vector<std::string>& assignments) {
   }
 }
 
-// A flipped bit or a lost line of config.yaml would otherwise continue another run.
-void require_same_config(const RunFolder& folder, Config config, const Checkpoint& checkpoint,
-                         EditedConfig edited) {
-  if (checkpoint.config.empty()) return;
-  ConfigBuilder made_with;
-  made_with.read_yaml_text(checkpoint.config, cat("the configuration in ", checkpoint.name));
-  Fields fields;
-  config.describe(fields);
-  std::vector<std::string> differ;
-  for (const auto& field : fields.all()) {
-    const std::string before = made_with.fields().get(field.key);
-    if (field.get() == before || may_change(field.key)) continue;
-    differ.push_back(cat(field.key, " is '", field.get(), "', was '", before, "'"));
+// Says which of the keys that may change did so without being asked to.
+void tell_changed(const RunFolder& folder, const Checkpoint& checkpoint,
+                  std::vector<ChangedKey> changed, const std::vector<std::string>& assignments) {
+  const auto asked = [&](const ChangedKey& each) {
+    return std::ranges::any_of(assignments, [&](const std::string& assignment) {
+      return assignment.starts_with(each.key + '=');
+    });
+  };
+  std::erase_if(changed, asked);
+  if (changed.empty() || !ranks_of_process().first()) return;
+  log_warning(cat(changed_config_text(folder.path(), checkpoint.name, changed),
+                  "; the run continues as config.yaml says"));
+}
+
+void require_same_config(const RunFolder& folder, const Config& config,
+                         const Checkpoint& checkpoint, EditedConfig edited,
+                         const std::vector<std::string>& assignments) {
+  auto changed = changed_keys(config, checkpoint.config, checkpoint.name);
+  const auto fixed = std::ranges::stable_partition(
+      changed, [](const ChangedKey& each) { return may_change(each.key); });
+  const std::vector<ChangedKey> free(changed.begin(), fixed.begin());
+  if (!fixed.empty()) {
+    const std::string what = changed_config_text(folder.path(), checkpoint.name, fixed);
+    if (edited == EditedConfig::refuse) {
+      throw Error(cat(what, ". Undo the change, or continue with it: --edited-config"));
+    }
+    log_warning(cat(what, "; from here on the run is no longer the one it would have been"));
   }
-  if (differ.empty()) return;
-  const std::string what = cat(folder.path().string(), ": config.yaml is not the one that ",
-                               checkpoint.name, " was made with: ", join(differ, "; "));
-  if (edited == EditedConfig::refuse) {
-    throw Error(cat(what, ". Undo the change, or continue with it: --edited-config"));
-  }
-  log_warning(cat(what, "; from here on the run is no longer the one it would have been"));
+  tell_changed(folder, checkpoint, free, assignments);
+  require_saved_widths(config.learner.model, saved_network(checkpoint.state));
 }
 
 void require_end_ahead(const Config& config, std::int64_t update) {
@@ -214,7 +226,7 @@ TrainingResult resume(const std::filesystem::path& path,
       if (!names.empty()) {
         checkpoint = read_checkpoint(folder, names.back());
         // First: the stream and the learner of another configuration may not even open.
-        require_same_config(folder, config, *checkpoint, edited);
+        require_same_config(folder, config, *checkpoint, edited, assignments);
         require_end_ahead(config, checkpoint->update);
       }
       Part part(config);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include "riffle/base/checksum.h"
@@ -13,12 +14,15 @@
 
 namespace riffle {
 
-// Changes the tensors of a checkpoint's state file.
-inline void forge_state(const RunFolder& folder, const std::string& checkpoint,
-                        const std::function<void(NamedTensors&)>& change) {
+// Changes the tensors of a checkpoint's state file, and what else it says.
+inline void forge_state(
+    const RunFolder& folder, const std::string& checkpoint,
+    const std::function<void(NamedTensors&)>& change,
+    const std::function<void(std::map<std::string, std::string>&)>& change_metadata = {}) {
   const auto state = folder.state_file(checkpoint);
   auto file = read_safetensors(state);
   change(file.tensors);
+  if (change_metadata) change_metadata(file.metadata);
   write_safetensors(state, file.tensors, file.metadata);
   Manifest manifest = read_manifest(folder.manifest(checkpoint));
   manifest.bytes = std::filesystem::file_size(state);
