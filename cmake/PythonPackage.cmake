@@ -54,12 +54,18 @@ install(FILES ${sources} ${package}/_build.py DESTINATION riffle COMPONENT pytho
 install(TARGETS riffle_python LIBRARY DESTINATION riffle COMPONENT python EXCLUDE_FROM_ALL)
 
 if(RIFFLE_TESTS)
+  function(riffle_python_test NAME FILE)
+    add_test(NAME ${NAME} COMMAND ${RIFFLE_PYTHON} ${CMAKE_SOURCE_DIR}/python/tests/run.py ${FILE} ${ARGN})
+    set_tests_properties(${NAME} PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT
+      "PYTHONPATH=${CMAKE_BINARY_DIR}/python;RIFFLE_BUILD=${CMAKE_BINARY_DIR}")
+  endfunction()
   file(GLOB tests CONFIGURE_DEPENDS python/tests/*_test.py)
   foreach(test ${tests})
     get_filename_component(name ${test} NAME_WE)
     string(REGEX REPLACE "_test$" "" name ${name})
-    add_test(NAME python.${name} COMMAND ${RIFFLE_PYTHON} ${CMAKE_SOURCE_DIR}/python/tests/run.py ${test})
-    set_tests_properties(python.${name} PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT
-      "PYTHONPATH=${CMAKE_BINARY_DIR}/python;RIFFLE_BUILD=${CMAKE_BINARY_DIR}")
+    riffle_python_test(python.${name} ${test})
   endforeach()
+  # pip compiles the package for a new environment; for `make test-long`.
+  riffle_python_test(long.pip_install ${CMAKE_SOURCE_DIR}/python/tests/long/install_test.py CONFIGURATIONS long)
+  set_tests_properties(long.pip_install PROPERTIES TIMEOUT 7200)
 endif()

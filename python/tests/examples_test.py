@@ -6,7 +6,6 @@ import pathlib
 import statistics
 
 import pytest
-import torch
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "python"
 
@@ -31,22 +30,8 @@ def test_simclr_is_short():
     assert len((EXAMPLES / "simclr.py").read_text().split('if __name__')[0].splitlines()) <= 48
 
 
-def import_torchvision():
-    """Imports torchvision, which lightly needs. Its wheels from PyPI are built for CUDA: beside a torch
-    without it their C++ part does not load, and two of its operators must be declared first."""
-    try:
-        import torchvision  # noqa: F401
-    except RuntimeError:
-        library = torch.library.Library("torchvision", "DEF")
-        for name in ("nms", "qnms"):
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        import_torchvision.library = library
-        import torchvision  # noqa: F401
-
-
-def test_a_method_of_lightly_learns():
+def test_a_method_of_lightly_learns(torchvision):
     pytest.importorskip("lightly")
-    import_torchvision()
     encoder, losses = load("lightly_simsiam").train(updates=25)
     require_learning(losses)
 

@@ -1,36 +1,17 @@
 """A wheel installs in a fresh environment with torch and nothing else, works there, and wants its torch."""
 
-import importlib.metadata
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import venv
 
 import pytest
 import torch
+from conftest import packages_with
 
 BUILD = pathlib.Path(os.environ["RIFFLE_BUILD"])
 SOURCE = pathlib.Path(__file__).parents[2]
-
-
-def packages_of_torch():
-    """Returns torch and all that it requires, by name."""
-    found, open_names = {}, ["torch"]
-    while open_names:
-        name = open_names.pop()
-        try:
-            distribution = importlib.metadata.distribution(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue  # for another platform
-        if distribution.metadata["Name"] in found:
-            continue
-        found[distribution.metadata["Name"]] = distribution
-        for requirement in distribution.requires or []:
-            if "extra ==" not in requirement:
-                open_names.append(re.match(r"[\w.-]+", requirement).group())
-    return found.values()
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +19,7 @@ def fresh_python(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fresh")
     venv.create(folder, with_pip=False, symlinks=True)
     site = next(folder.glob("lib/python3*/site-packages"))
-    for distribution in packages_of_torch():
+    for distribution in packages_with("torch"):
         tops = {pathlib.PurePath(file).parts[0] for file in distribution.files or []}
         for top in tops - {"..", "__pycache__"}:
             (site / top).symlink_to(distribution.locate_file(top))
