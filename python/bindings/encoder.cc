@@ -1,7 +1,6 @@
-#include <atomic>
-
 #include "python/bindings/background.h"
 #include "python/bindings/owned.h"
+#include "python/bindings/stoppable.h"
 #include "python/bindings/stream_handle.h"
 
 #include "riffle/eval/probe.h"
@@ -15,10 +14,14 @@ namespace {
 using Weights = std::pair<NamedTensors, std::map<std::string, std::string>>;
 
 Weights read_weights(const std::string& from, const std::string& checkpoint) {
-  const py::gil_scoped_release release;
-  const ModelSource source = open_model(from, checkpoint);
-  const EncoderWeights weights = encoder_weights(*source.objective, source.model, source.size);
-  return {weights.tensors, weights.metadata()};
+  return Background::run_once(
+      [=]() -> Weights {
+        const ModelSource source = open_model(from, checkpoint);
+        const EncoderWeights weights =
+            encoder_weights(*source.objective, source.model, source.size);
+        return {weights.tensors, weights.metadata()};
+      },
+      {});
 }
 
 // One of the features, and what is known of each row.
@@ -30,21 +33,19 @@ struct Embedded {
   std::vector<std::string> keys;
 };
 
-struct Interrupted {};
-
 py::tuple embed_stream(const std::string& from, const std::string& checkpoint,
                        const OwnedStream& input, std::int64_t samples, std::int64_t size,
                        std::int64_t batch, const std::string& device) {
   const auto stream = input->hand_over();
-  const auto stopped = std::make_shared<std::atomic<bool>>(false);
+  const Stop stop = make_stop();
   const Embedded embedded = Background::run_once(
       [=] {
-        const ModelSource source = open_model(from, checkpoint);
-        source.objective->to(open_device(device.empty() ? source.device : device));
+        const EncoderSource source = open_encoder(from, checkpoint);
+        source.encoder->to(open_device(device.empty() ? source.device : device));
         Embedded result;
-        embed(*source.objective, *stream, samples, source.picture_size(size), batch,
+        StoppableStream pictures(stream, stop);
+        embed(*source.encoder, pictures, samples, source.picture_size(size), batch,
               [&](const EmbeddedBatch& rows) {
-                if (*stopped) throw Interrupted();
                 result.features.push_back(rows.features.cpu());
                 for (const Sample& row : rows.samples) {
                   result.indices.push_back(row.index);
@@ -55,8 +56,8 @@ py::tuple embed_stream(const std::string& from, const std::string& checkpoint,
               });
         return result;
       },
-      [stream, stopped] {
-        *stopped = true;
+      [stream, stop] {
+        *stop = true;
         stream->stop();
       });
   return py::make_tuple(embedded.features, embedded.indices, embedded.clips, embedded.labels,
@@ -78,17 +79,24 @@ py::dict probe_run(const std::string& from, const std::string& checkpoint, const
                    std::int64_t asked_size, const std::string& device) {
   const auto train_stream = train->hand_over();
   const auto val_stream = val->hand_over();
+  const Stop stop = make_stop();
   return probe_dict(Background::run_once(
       [=] {
         const LinearRecipe linear = linear_recipe(recipe);
         const ModelSource source = open_model(from, checkpoint);
         source.objective->to(open_device(device.empty() ? source.device : device));
         const int size = source.picture_size(asked_size).crop;
-        const auto train_pictures = collect(*train_stream, samples, size);
-        const auto val_pictures = collect(*val_stream, samples, size);
-        return probe(*source.objective, train_pictures, val_pictures, linear);
+        const auto collected = [&](const std::shared_ptr<Stream>& stream) {
+          StoppableStream stoppable(stream, stop);
+          return collect(stoppable, samples, size);
+        };
+        const auto train_pictures = collected(train_stream);
+        const auto val_pictures = collected(val_stream);
+        StoppableEncoder encoder(source.objective, stop);
+        return probe(encoder, train_pictures, val_pictures, linear);
       },
-      [train_stream, val_stream] {
+      [train_stream, val_stream, stop] {
+        *stop = true;
         train_stream->stop();
         val_stream->stop();
       }));

@@ -17,15 +17,17 @@ stream runs. Keep your network and your loss; take from riffle what comes before
 
 What there is:
 
-open_stream     folders, tar shards, films, cameras, web addresses, or any iterable of Python
+open_stream     folders, tar shards, films, cameras, web addresses, or any iterable of Python: a
+                Stream, which gives one Sample after the other
 ReplayBuffer    what is kept of a stream: merge, minred, reservoir or fifo decide who leaves
-ReplayLoader    reads a stream ahead into a buffer, and gives batches drawn from it
-two_views       two random views of each picture, on the CPU or a GPU
-NearestIndex    the exact index behind minred and merge, over any features; select() for one call
+ReplayLoader    reads a stream ahead into a buffer, and gives each Batch drawn from it
+two_views       two random views of each picture, on the CPU or a GPU; TwoViews to keep the settings
+NearestIndex    the exact index behind minred and merge, over any features: what its take() Removed;
+                select for one call
 Learner         riffle's own training, the whole of it
 Run             what a training run left on disk: configuration, metrics, checkpoints
-load_encoder    the network of a run as a torch.nn.Module
-embed, probe    features of a stream; how good they are
+load_encoder    the network of a run as a torch.nn.Module: a ResNet or a VisionTransformer
+embed, probe    features of a stream, as an Embedding; how good they are
 Error           what all of them raise, with one line that says what to do
 
 All pictures are uint8 tensors in torch's order, [3, height, width] or [n, 3, height, width]. Ctrl-C
@@ -34,14 +36,16 @@ is answered within a second everywhere. Objects belong to the process that made 
 
 from ._load import Error, __version__
 from .buffer import Batch, ReplayBuffer
-from .encoder import ResNet, load_encoder
+from .encoder import load_encoder
 from .evaluation import Embedding, embed, probe
 from .learner import Learner
 from .loader import ReplayLoader
 from .nearest import NearestIndex, Removed, select
+from .resnet import ResNet
 from .run import Run
 from .stream import Sample, Stream, open_stream
 from .views import TwoViews, two_views
+from .vision_transformer import VisionTransformer
 
 __all__ = [
     "Batch",
@@ -57,6 +61,7 @@ __all__ = [
     "Sample",
     "Stream",
     "TwoViews",
+    "VisionTransformer",
     "__version__",
     "embed",
     "load_encoder",

@@ -9,7 +9,7 @@ from torch import Tensor
 from . import _riffle
 from ._closing import close_at_exit
 from ._settings import settings
-from .encoder import ResNet, make_encoder
+from .encoder import Network, make_encoder
 from .stream import Stream, as_stream
 
 _PROGRESS_SECONDS = 0.2
@@ -54,6 +54,17 @@ class Learner:
         """Makes so many updates, or all that are left, and returns the report of every `every`-th.
 
         On a GPU a report makes it wait: with every=10 it works without a pause.
+
+        >>> learner = riffle.Learner("synthetic:?frames=8", {
+        ...     "augment.size": 32, "model": {"stem": "small", "width": 8}, "buffer.capacity": 64,
+        ...     "train": {"batch": 16, "max_updates": 9}})
+        >>> reports = learner.train(2, every=2, progress=False)
+        >>> [report["update"] for report in reports], learner.update
+        ([2], 2)
+        >>> learner.skipped()
+        {}
+        >>> learner.stop()
+        >>> learner.close()
         """
         reports: list[dict[str, Any]] = []
         start = shown = time.monotonic()
@@ -80,7 +91,7 @@ class Learner:
             return None
         return {**report, "update": int(report["update"]), "samples_seen": int(report["samples_seen"])}
 
-    def encoder(self) -> ResNet:
+    def encoder(self) -> Network:
         """Returns a copy of the encoder as it is now, on the CPU, in evaluation mode."""
         return make_encoder(*self._learner.weights())
 
@@ -95,7 +106,19 @@ class Learner:
 
     def state_dict(self) -> dict[str, Tensor]:
         """Returns everything, the buffer's pictures too, for torch.save(): a new learner, made in the
-        same way, continues exactly where this one is."""
+        same way, continues exactly where this one is.
+
+        >>> def make():
+        ...     return riffle.Learner("synthetic:?frames=8", {
+        ...         "augment.size": 32, "model": {"stem": "small", "width": 8}, "buffer.capacity": 64,
+        ...         "train": {"batch": 16, "max_updates": 4}})
+        >>> learner = make()
+        >>> first = next(learner)
+        >>> again = make()
+        >>> again.load_state_dict(learner.state_dict())
+        >>> next(again) == next(learner)
+        True
+        """
         return dict(self._learner.save())
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:

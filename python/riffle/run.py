@@ -6,16 +6,37 @@ import os
 from typing import Any
 
 from . import _riffle
-from .encoder import ResNet, load_encoder
+from .encoder import Network, load_encoder
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _metrics_line(text: bytes) -> dict[str, float]:
+    """Returns the numbers of a line, NaN for null; nothing if it is damaged or half written."""
+    try:
+        line = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(line, dict) or not _is_number(line.get("update")):
+        return {}
+    return {name: math.nan if value is None else value for name, value in line.items()
+            if value is None or _is_number(value)}
 
 
 class Run:
     """A run folder, as `riffle train` makes it.
 
-    >>> run = riffle.Run("runs/photos")      # doctest: +SKIP
-    >>> run.config["train.batch"]            # doctest: +SKIP
-    '256'
-    >>> pandas.DataFrame(run.metrics())      # doctest: +SKIP
+    Raises Error if there is none.
+
+    >>> run = riffle.Run("runs/photos")
+    >>> run.config["train.batch"]
+    '16'
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -24,23 +45,36 @@ class Run:
         """Every key with its value, as text."""
 
     def metrics(self) -> dict[str, list[float]]:
-        """Returns metrics.jsonl as columns of equal length; NaN where a line lacks a value."""
+        """Returns metrics.jsonl as columns of equal length; NaN where a line lacks a value.
+
+        Passes over lines that are damaged or that the run is still writing.
+
+        >>> metrics = riffle.Run("runs/photos").metrics()
+        >>> metrics["update"], len(metrics["loss"])
+        ([10, 20], 2)
+        """
         path = _riffle.run_metrics(self.path)
-        lines: list[dict[str, Any]] = []
+        lines: list[dict[str, float]] = []
         if os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                # The last line may be half written while the run is training.
-                lines = [json.loads(line) for line in file if line.endswith("\n")]
+            with open(path, "rb") as file:
+                lines = [line for line in map(_metrics_line, file) if line]
         names = {name: None for line in lines for name in line}
-        return {name: [math.nan if line.get(name) is None else line[name] for line in lines]
-                for name in names}
+        return {name: [line.get(name, math.nan) for line in lines] for name in names}
 
     def checkpoints(self) -> list[str]:
-        """Returns the names of the checkpoints, oldest first."""
+        """Returns the names of the checkpoints, oldest first.
+
+        >>> riffle.Run("runs/photos").checkpoints()
+        ['update-000000020']
+        """
         return _riffle.run_checkpoints(self.path)
 
-    def encoder(self, checkpoint: str = "") -> ResNet:
-        """Returns the encoder of a checkpoint; default: the newest."""
+    def encoder(self, checkpoint: str = "") -> Network:
+        """Returns the encoder of a checkpoint, as load_encoder() does; default: the newest.
+
+        >>> riffle.Run("runs/photos").encoder().features
+        64
+        """
         return load_encoder(self.path, checkpoint)
 
     def __repr__(self) -> str:
