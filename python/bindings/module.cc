@@ -1,4 +1,7 @@
 // The extension riffle._riffle. The package imports it after torch, whose libraries it uses.
+#include <exception>
+#include <stdexcept>
+
 #include "python/bindings/background.h"
 
 #include "riffle/base/error.h"
@@ -7,11 +10,17 @@
 namespace riffle::python {
 
 PYBIND11_MODULE(_riffle, module) {
-  auto& error = py::register_exception<Error>(module, "Error", PyExc_RuntimeError);
+  auto& error = py::register_local_exception<Error>(module, "Error", PyExc_RuntimeError);
   error.attr("__module__") = "riffle";
-  error.attr("__doc__") =
-      "What riffle raises for anything that a user can cause or meet: one line that names the "
-      "file, value or key at fault and says what would be valid.";
+  // What no C++ program should ask for, such as a slot that does not exist, a user of Python may.
+  // Thrown from here, it is translated as any Error.
+  py::register_local_exception_translator([](std::exception_ptr thrown) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::logic_error& refused) {
+      throw Error(refused.what());
+    }
+  });
   // A program that uses riffle hears of what goes wrong, not of what goes on.
   set_log_level(LogLevel::warnings);
 

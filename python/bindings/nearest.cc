@@ -34,8 +34,20 @@ class Index {
   auto use_shortly(Call call) {
     return work_.run_short([index = index_, call = std::move(call)] { return call(*index); });
   }
+  // For calls that take as long as there are features.
+  template <typename Call>
+  void write(const at::Tensor& features, Call call) {
+    if (features.numel() <= kSoonWritten) {
+      use_shortly(std::move(call));
+    } else {
+      use(std::move(call));
+    }
+  }
 
  private:
+  // Numbers that are copied and normalised in milliseconds.
+  static constexpr std::int64_t kSoonWritten = 1 << 20;
+
   std::shared_ptr<NearestIndex> index_;
   Background work_;
 };
@@ -63,13 +75,13 @@ void bind_nearest(py::module_& module) {
       }))
       .def("set",
            [](const OwnedIndex& index, Slots slots, Ages ages, at::Tensor features) {
-             index->use_shortly([=](NearestIndex& to) { to.set(slots, ages, features); });
+             index->write(features, [=](NearestIndex& to) { to.set(slots, ages, features); });
            })
       .def("blend",
            [](const OwnedIndex& index, Slots slots, Ages ages, at::Tensor features,
               double momentum) {
-             index->use_shortly(
-                 [=](NearestIndex& to) { to.blend(slots, ages, features, momentum); });
+             index->write(features,
+                          [=](NearestIndex& to) { to.blend(slots, ages, features, momentum); });
            })
       .def("erase",
            [](const OwnedIndex& index, Slots slots) {

@@ -98,6 +98,11 @@ class ReplayBuffer:
         """Inserts [n, 3, size, size] uint8, in order of arrival; the policy says who leaves.
 
         `features`: [n, feature_dim], of any length.
+
+        >>> buffer = riffle.ReplayBuffer("fifo", capacity=8, size=32, batch=8)
+        >>> buffer.insert(torch.zeros(5, 3, 32, 32, dtype=torch.uint8), clips=[0, 0, 0, 1, 1])
+        >>> len(buffer), buffer.capacity, buffer.size, buffer.device
+        (5, 8, 32, device(type='cpu'))
         """
         pixels = picture_batch(pictures)
         count, size, most = len(pixels), self.size, self._buffer.batch()
@@ -113,7 +118,13 @@ class ReplayBuffer:
         self._inserted += count
 
     def sample(self, n: int) -> Batch:
-        """Returns n distinct samples, drawn at random. A function of the seed and the draws before."""
+        """Returns n distinct samples, drawn at random. A function of the seed and the draws before.
+
+        >>> buffer = riffle.ReplayBuffer("fifo", capacity=8, size=32, batch=8)
+        >>> buffer.insert(torch.zeros(8, 3, 32, 32, dtype=torch.uint8))
+        >>> sorted(buffer.sample(8).indices)
+        [0, 1, 2, 3, 4, 5, 6, 7]
+        """
         if not 0 < n <= len(self):
             raise Error(f"cannot draw {n} of {len(self)} samples")
         drawn = self._buffer.sample(n, self._seed, self._sampled)
@@ -121,11 +132,24 @@ class ReplayBuffer:
         return Batch(drawn)
 
     def track(self, batch: Batch, features: Tensor) -> None:
-        """Takes the features that your network gave for a batch, [n, feature_dim]; samples that left are skipped."""
+        """Takes the features that your network gave for a batch, [n, feature_dim]; samples that left are skipped.
+
+        >>> buffer = riffle.ReplayBuffer("minred", capacity=8, size=32, feature_dim=4, batch=8)
+        >>> buffer.insert(torch.zeros(8, 3, 32, 32, dtype=torch.uint8))
+        >>> buffer.track(buffer.sample(2), torch.randn(2, 4))
+        >>> buffer.stats()["tracked_share"]
+        0.25
+        """
         self._buffer.track(batch._drawn, self._checked(features, len(batch)))
 
     def pictures(self, slots: Sequence[int]) -> Tensor:
-        """Returns the pictures in these slots, [n, 3, size, size] uint8."""
+        """Returns the pictures in these slots, [n, 3, size, size] uint8.
+
+        >>> buffer = riffle.ReplayBuffer("fifo", capacity=8, size=32, batch=8)
+        >>> buffer.insert(torch.zeros(3, 3, 32, 32, dtype=torch.uint8))
+        >>> buffer.pictures(buffer.slots()).shape
+        torch.Size([3, 3, 32, 32])
+        """
         return channels_first(self._buffer.pictures(list(slots)))
 
     def slots(self) -> list[int]:
@@ -137,16 +161,32 @@ class ReplayBuffer:
         return self._buffer.stats(nearest)
 
     def label_counts(self) -> dict[str, int]:
-        """Returns how many samples of each label are held."""
+        """Returns how many samples of each label are held.
+
+        >>> buffer = riffle.ReplayBuffer("fifo", capacity=8, size=32, batch=8)
+        >>> buffer.insert(torch.zeros(3, 3, 32, 32, dtype=torch.uint8), labels=["cat", "dog", "cat"])
+        >>> buffer.label_counts()
+        {'cat': 2, 'dog': 1}
+        """
         return self._buffer.label_counts()
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the exact state, for torch.save(). A loader's state holds its buffer's too."""
+        """Returns the exact state, for torch.save(). A loader's state holds its buffer's too.
+
+        >>> buffer = riffle.ReplayBuffer("fifo", capacity=8, size=32, batch=8)
+        >>> buffer.insert(torch.zeros(8, 3, 32, 32, dtype=torch.uint8))
+        >>> again = riffle.ReplayBuffer("fifo", capacity=8, size=32, batch=8)
+        >>> again.load_state_dict(buffer.state_dict())
+        >>> again.sample(4).indices == buffer.sample(4).indices
+        True
+        """
         return {"buffer": dict(self._buffer.save()), "inserted": self._inserted,
                 "sampled": self._sampled}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continues as the buffer of state_dict() would; it must have been made in the same way."""
+        if "buffer" not in state:
+            raise Error("this is not the state_dict() of a ReplayBuffer")
         self._buffer.restore(list(state["buffer"].items()))
         self._inserted, self._sampled = state["inserted"], state["sampled"]
 

@@ -87,6 +87,8 @@ def test_features_may_need_a_gradient():
     (lambda: filled().insert(pictures(8), torch.ones(8, 5)), r"\[8, 4\], not \[8, 5\]"),
     (lambda: filled().insert(pictures(8), labels=["one"]), "1 labels for 8"),
     (lambda: filled().sample(17), "17 of 16"),
+    (lambda: filled().pictures([99]), "slot 99"),
+    (lambda: filled().load_state_dict({}), "state_dict"),
     (lambda: filled().track(filled().sample(4), torch.ones(5, 4)), r"\[4, 4\]"),
     (lambda: filled("minred").insert(pictures(8), torch.full((8, 4), float("nan"))), "not finite"),
     (lambda: riffle.ReplayBuffer("fifo", capacity=8, size=16, batch=8).load_state_dict(

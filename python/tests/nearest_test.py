@@ -31,7 +31,7 @@ def test_takes_what_the_definition_takes():
     index = riffle.NearestIndex(300, 16)
     index.set(range(300), features)
     assert index.take(200).slots.tolist() == by_definition(features, 200)
-    assert len(index) == 100
+    assert len(index) == 100 and 300 not in index and -1 not in index
 
 
 def test_follows_changes():
@@ -51,6 +51,33 @@ def test_selects_from_tensors_and_arrays(kind):
     gone = by_definition(torch.as_tensor(features).float(), 30)
     assert type(kept) is type(features)
     assert sorted(set(range(50)) - set(gone)) == kept.tolist()
+
+
+@pytest.mark.parametrize("policy", ["minred", "merge"])
+def test_arrays_give_arrays(policy):
+    features = random_features(60, 8)
+    index, other = (riffle.NearestIndex(60, 8, policy) for _ in range(2))
+    index.set(torch.arange(60), features, ages=torch.arange(60))
+    other.set(numpy.arange(60), features.numpy(), ages=numpy.arange(60))
+    index.blend(range(10), -features[:10], 0.25)
+    other.blend(numpy.arange(10), -features[:10].numpy(), 0.25)
+    removed, array = index.take(30), other.take(30)
+    for tensor, result in [*zip(removed, array), (index.weights(), other.weights()),
+                           (index.distances(), other.distances())]:
+        assert isinstance(tensor, torch.Tensor) and isinstance(result, numpy.ndarray)
+        assert tensor.numpy().dtype == result.dtype
+        numpy.testing.assert_array_equal(tensor.numpy(), result)
+
+
+def test_arrays_may_lie_in_memory_in_any_way():
+    features = random_features(40, 8).double().numpy()
+    expected = riffle.select(features, keep=10)
+    read_only = features.copy()
+    read_only.flags.writeable = False
+    backwards = features[::-1].copy()[::-1]
+    for given in (read_only, backwards, numpy.asfortranarray(features), features.astype(numpy.float32)):
+        numpy.testing.assert_array_equal(riffle.select(given, keep=10), expected)
+    assert riffle.select(features.tolist(), keep=10).tolist() == expected.tolist()
 
 
 def test_merging_hands_weights_on():
@@ -84,6 +111,12 @@ def test_distances_are_to_the_nearest_other():
     (lambda index: index.set([0, 1], torch.ones(2, 3)), r"\[2, 2\], not \[2, 3\]"),
     (lambda index: index.set([0], torch.zeros(1, 2)), "feature"),
     (lambda index: index.set([0], torch.tensor([[float("nan"), 1]])), "feature"),
+    (lambda index: index.set([0.5], torch.ones(1, 2)), "whole numbers"),
+    (lambda index: index.set(numpy.array([0.5]), torch.ones(1, 2)), "whole numbers"),
+    (lambda index: index.set([0], torch.ones(1, 2), ages=[-1]), "negative"),
+    (lambda index: index.set([0], numpy.array([["a", "b"]])), "numbers"),
+    (lambda index: index.erase([1]), "slot 1 has no row"),
+    (lambda index: index.load_state_dict({}), "state_dict"),
     (lambda index: index.take(1), "1 of 0"),
     (lambda index: index.weigh([0], [0.0]), "positive"),
     (lambda index: riffle.NearestIndex(4, 2, "fifo"), "minred or merge"),

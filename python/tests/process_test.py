@@ -12,6 +12,7 @@ from conftest import pictures
 from PIL import Image
 
 import riffle
+from riffle import _riffle
 
 STREAM = "synthetic:?frames=4&size=32"
 
@@ -58,7 +59,8 @@ def test_ctrl_c_ends_long_work(interrupted):
     index = riffle.NearestIndex(12000, 512)
     index.set(range(12000), torch.randn(12000, 512))
     interrupted(lambda: index.take(6000))
-    assert len(index) == 6000  # the work was finished in the background
+    interrupted(lambda: index.set([0], torch.randn(1, 512)))  # waits for that
+    assert 0 in index and len(index) in (6000, 6001)  # all was finished in the background
 
 
 def test_ctrl_c_ends_the_wait_for_an_update(interrupted):
@@ -70,6 +72,22 @@ def test_ctrl_c_ends_the_wait_for_an_update(interrupted):
 
 def test_ctrl_c_ends_an_embedding(interrupted):
     interrupted(lambda: riffle.embed(riffle.ResNet(), "synthetic:", size=64, samples=10**9))
+
+
+ENDLESS = "synthetic:?frames=1"
+
+
+@pytest.mark.parametrize("use", [
+    lambda run: riffle.embed(run, ENDLESS, samples=10**9),
+    lambda run: riffle.probe(run, ENDLESS, ENDLESS, samples=10**9),
+    lambda run: riffle.probe(riffle.load_encoder(run), ENDLESS, ENDLESS, samples=10**9),
+], ids=["embed", "probe", "probe of a module"])
+def test_ctrl_c_ends_what_reads_a_stream_without_end(use, interrupted, run_folder):
+    interrupted(lambda: use(run_folder))
+    done = threading.Thread(target=_riffle.wait_for_abandoned, daemon=True)
+    done.start()
+    done.join(120)
+    assert not done.is_alive(), "it still reads"
 
 
 def in_worker(use, answers):
@@ -85,8 +103,9 @@ def in_worker(use, answers):
     lambda: make_loader().__next__,
     lambda: lambda buffer=riffle.ReplayBuffer("fifo", 32, 32, batch=8): len(buffer),
     lambda: lambda views=riffle.TwoViews(32): views(pictures(2), step=0),
+    lambda: lambda index=riffle.NearestIndex(4, 2): index.set([0], [[1.0, 0.0]]),
     lambda: riffle.Learner(STREAM, {"augment.size": 32, "model.width": 8}).__next__,
-], ids=["stream", "loader", "buffer", "views", "learner"])
+], ids=["stream", "loader", "buffer", "views", "index", "learner"])
 def test_a_fork_is_refused(make):
     use = make()
     context = multiprocessing.get_context("fork")
