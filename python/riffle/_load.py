@@ -28,3 +28,11 @@ _require_torch()
 from . import _riffle  # noqa: E402 - needs the libraries that torch has loaded
 
 Error = _riffle.Error
+Error.__doc__ = """What riffle raises for anything that a user can cause or meet.
+
+    One line names the file, value or key at fault and says what would be valid.
+
+    >>> riffle.ResNet("resnet12")
+    Traceback (most recent call last):
+    riffle.Error: unknown arch 'resnet12' (valid: resnet10, resnet18, resnet50)
+    """

@@ -17,7 +17,13 @@ Encoder = str | os.PathLike[str] | nn.Module
 
 @dataclasses.dataclass
 class Embedding:
-    """Features of the samples of a stream; row i belongs to item i of each list."""
+    """Features of the samples of a stream, as embed() returns them; row i belongs to item i of each list.
+
+    >>> encoder = torch.nn.Flatten()
+    >>> embedding = riffle.embed(encoder, "synthetic:?frames=1", samples=3, size=8)
+    >>> len(embedding), embedding.features.shape, embedding.indices
+    (3, torch.Size([3, 192]), [0, 1, 2])
+    """
 
     features: Tensor
     """[n, dim] float32 on the CPU."""

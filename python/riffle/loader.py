@@ -68,7 +68,14 @@ class ReplayLoader:
         return Batch(drawn)
 
     def track(self, batch: Batch, features: Tensor) -> None:
-        """Hands the features of a batch, [n, feature_dim], to the buffer, whose policy compares them."""
+        """Hands the features of a batch, [n, feature_dim], to the buffer, whose policy compares them.
+
+        >>> buffer = riffle.ReplayBuffer("minred", capacity=16, size=32, feature_dim=4, batch=8)
+        >>> loader = riffle.ReplayLoader("synthetic:?frames=4&size=32", buffer, batch=8)
+        >>> loader.track(next(loader), torch.randn(8, 4))
+        >>> buffer.stats()["tracked_share"]
+        0.5
+        """
         self._buffer.track(batch, features)
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -105,15 +112,33 @@ class ReplayLoader:
         return self._loader.samples_seen()
 
     def position(self) -> str:
-        """Returns the stream's position after the last batch that entered the buffer."""
+        """Returns the stream's position after the last batch that entered the buffer.
+
+        >>> buffer = riffle.ReplayBuffer("fifo", capacity=16, size=32, batch=8)
+        >>> loader = riffle.ReplayLoader("synthetic:?frames=4&size=32", buffer, batch=8)
+        >>> batch = next(loader)
+        >>> stream = riffle.open_stream("synthetic:?frames=4&size=32")
+        >>> stream.seek(loader.position())
+        >>> next(stream).index
+        16
+        """
         return self._loader.position()
 
     def skipped(self) -> dict[str, int]:
-        """Returns how many items the stream skipped, by reason."""
+        """Returns how many items the stream skipped, by reason; see Stream.skipped()."""
         return self._loader.skipped()
 
     def stop(self) -> None:
-        """Ends the wait for the stream, from any thread; the iteration ends."""
+        """Ends the wait for the stream, from any thread; the iteration ends.
+
+        >>> buffer = riffle.ReplayBuffer("fifo", capacity=16, size=32, batch=8)
+        >>> loader = riffle.ReplayLoader("synthetic:?frames=4&size=32", buffer, batch=8)
+        >>> for batch in loader:
+        ...     if batch.update == 10: loader.stop()  # a camera would run forever
+        >>> loader.skipped()
+        {}
+        >>> loader.close()
+        """
         self._loader.stop()
 
     def close(self) -> None:

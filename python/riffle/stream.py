@@ -74,7 +74,13 @@ class Stream:
         self._handle.seek(position)
 
     def skipped(self) -> dict[str, int]:
-        """Returns how many items were skipped since the stream was opened, by reason."""
+        """Returns how many items were skipped since the stream was opened, by reason.
+
+        >>> stream = riffle.open_stream("synthetic:?frames=8&size=32")
+        >>> stream.skipped()
+        {}
+        >>> stream.close()
+        """
         return self._handle.skipped()
 
     def close(self) -> None:

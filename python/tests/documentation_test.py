@@ -1,4 +1,4 @@
-"""Examples in docstrings run, everything public has one, and the stubs name what there is."""
+"""Everything public has an example, the examples run, and the stubs name what there is."""
 
 import ast
 import doctest
@@ -12,6 +12,7 @@ import sys
 
 import pytest
 import torch
+from conftest import guide_blocks
 
 import riffle
 from riffle import _riffle
@@ -21,21 +22,39 @@ MODULES = sorted(f"riffle.{module.name}" for module in pkgutil.iter_modules([str
                  if not module.name.startswith("_"))
 
 
+PUBLIC = [name for name in riffle.__all__ if not name.startswith("_")]
+
+
 @pytest.mark.parametrize("name", ["riffle", *MODULES])
-def test_examples_run(name):
+def test_examples_run(name, run_folder, monkeypatch):
+    monkeypatch.chdir(run_folder.parents[1])  # which has the run that they speak of
     result = doctest.testmod(importlib.import_module(name), extraglobs={"riffle": riffle, "torch": torch})
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("name", [name for name in riffle.__all__ if inspect.isclass(getattr(riffle, name))
-                                  or inspect.isfunction(getattr(riffle, name))])
-def test_everything_public_is_explained(name):
+def examples_of(item):
+    return "".join(example.source for example in doctest.DocTestParser().get_examples(item.__doc__ or "")
+                   if not example.options.get(doctest.SKIP))
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_everything_public_has_an_example(name):
+    assert examples_of(getattr(riffle, name))
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if inspect.isclass(getattr(riffle, name))])
+def test_every_method_is_explained_and_used_in_an_example(name):
     item = getattr(riffle, name)
-    assert item.__doc__
-    methods = inspect.getmembers(item, inspect.isfunction) if inspect.isclass(item) else []
-    for method, function in methods:
-        if not method.startswith("_") and function.__module__.startswith("riffle"):
-            assert function.__doc__ or method == "forward", f"{name}.{method}"
+    own = {method: function for method, function in inspect.getmembers(item, inspect.isfunction)
+           if not method.startswith("_") and function.__module__.startswith("riffle") and method != "forward"}
+    shown = "".join(map(examples_of, [item, *own.values()]))
+    for method, function in own.items():
+        assert function.__doc__, f"{name}.{method}"
+        assert f".{method}(" in shown, f"{name}.{method}"
+
+
+def test_help_names_everything_public():
+    assert not [name for name in PUBLIC if not re.search(rf"\b{name}\b", riffle.__doc__)]
 
 
 def names_in_stub():
@@ -78,7 +97,7 @@ def test_types_are_right():
 def test_the_guide_can_be_followed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     guide = (pathlib.Path(__file__).parents[2] / "docs" / "python.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
+    blocks = guide_blocks(guide)
     assert len(blocks) > 5
     names = {}
     for block in blocks:
