@@ -113,9 +113,15 @@ class ReplayBuffer:
         for name, given in (("clips", clips), ("labels", labels)):
             if given is not None and len(given) != count:
                 raise Error(f"{len(given)} {name} for {count} pictures")
-        self._buffer.insert(pixels, self._checked(features, count), list(clips or ()),
-                            list(labels or ()), self._inserted)
+        rows = self._checked(features, count)
+        # Counted before, since other threads may insert meanwhile, and Ctrl-C ends the wait alone.
+        first = self._inserted
         self._inserted += count
+        try:
+            self._buffer.insert(pixels, rows, list(clips or ()), list(labels or ()), first)
+        except Error:
+            self._inserted -= count
+            raise
 
     def sample(self, n: int) -> Batch:
         """Returns n distinct samples, drawn at random. A function of the seed and the draws before.
@@ -127,9 +133,13 @@ class ReplayBuffer:
         """
         if not 0 < n <= len(self):
             raise Error(f"cannot draw {n} of {len(self)} samples")
-        drawn = self._buffer.sample(n, self._seed, self._sampled)
-        self._sampled += 1
-        return Batch(drawn)
+        step = self._sampled
+        self._sampled += 1  # before other threads draw
+        try:
+            return Batch(self._buffer.sample(n, self._seed, step))
+        except BaseException:
+            self._sampled -= 1  # after Ctrl-C, too, the next draw is this one
+            raise
 
     def track(self, batch: Batch, features: Tensor) -> None:
         """Takes the features that your network gave for a batch, [n, feature_dim]; samples that left are skipped.

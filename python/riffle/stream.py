@@ -37,8 +37,7 @@ class Sample:
 class Stream:
     """A stream of pictures that never has to end: each Sample is seen once, in order.
 
-    open_stream() makes one. It is an iterator; what cannot be decoded is skipped and counted. Not
-    for several threads at once.
+    open_stream() makes one. It is an iterator; what cannot be decoded is skipped and counted.
 
     >>> stream = riffle.open_stream("synthetic:?frames=8&size=32")
     >>> first = [next(stream).index for _ in range(5)]

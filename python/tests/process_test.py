@@ -1,5 +1,6 @@
 """Ctrl-C, fork, threads at exit, memory."""
 
+import concurrent.futures
 import multiprocessing
 import os
 import subprocess
@@ -116,6 +117,29 @@ def test_a_fork_is_refused(make):
     worker.join(300)
     assert "belongs to another process" in answer and "\n" not in answer
     assert worker.exitcode == 0
+
+
+def in_threads(use, count=4):
+    """Calls a function in several threads at once and returns all that the lists which it returns hold."""
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        return sum((done.result() for done in [pool.submit(use) for _ in range(count)]), [])
+
+
+def test_threads_share_a_stream():
+    stream = riffle.open_stream(STREAM, shapes=["limit:samples=400"])
+    assert sorted(in_threads(lambda: [sample.index for sample in stream])) == list(range(400))
+
+
+def test_threads_share_a_buffer():
+    buffer = riffle.ReplayBuffer("fifo", 320, 32, batch=8)
+    in_threads(lambda: [buffer.insert(pictures(8)) for _ in range(10)])
+    assert sorted(buffer.sample(320).indices) == list(range(320))
+    assert sorted(in_threads(lambda: [buffer.sample(8).update for _ in range(50)])) == list(range(1, 201))
+
+
+def test_threads_share_a_loader():
+    loader = make_loader(f"{STREAM}&samples=200")
+    assert sorted(in_threads(lambda: [batch.update for batch in loader])) == list(range(loader.update))
 
 
 class Pictures(torch.utils.data.IterableDataset):
