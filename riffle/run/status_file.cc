@@ -62,6 +62,7 @@ void StatusFile::write() {
                                        {"samples_used", status.samples_used},
                                        {"samples_delivered", status.samples_delivered},
                                        {"seconds_since_sample", status.seconds_since_sample},
+                                       {"seconds_unreachable", status.seconds_unreachable},
                                        {"buffer_size", status.buffer_size},
                                        {"buffer_capacity", status.buffer_capacity}};
   const auto path = folder_.status();
@@ -86,6 +87,8 @@ std::optional<RunStatus> read_status(const RunFolder& folder) {
     status.samples_used = count("samples_used");
     status.samples_delivered = count("samples_delivered");
     json.at("seconds_since_sample").get_to(status.seconds_since_sample);
+    // Earlier versions did not write it.
+    status.seconds_unreachable = json.value("seconds_unreachable", 0.0);
     status.buffer_size = count("buffer_size");
     status.buffer_capacity = count("buffer_capacity");
     return status;

@@ -25,8 +25,10 @@ struct RunStatus {
   // Samples that entered the buffer, and all that the stream gave, those read ahead included.
   std::int64_t samples_used = 0;
   std::int64_t samples_delivered = 0;
-  // Since the stream gave the last sample.
+  // For how long the stream has been waited for, and for how long its source has been out of reach
+  // and tried again; 0: it is not.
   double seconds_since_sample = 0;
+  double seconds_unreachable = 0;
   std::int64_t buffer_size = 0;
   std::int64_t buffer_capacity = 0;
   // Of writing, in seconds since 1970.

@@ -83,6 +83,7 @@ class Session {
         status.samples_delivered = before + arrivals.samples;
         status.seconds_since_sample = arrivals.seconds_since_last;
       });
+        status.seconds_unreachable = arrivals.unreachable_s;
     }
     if (options.profile) profile_.emplace(learner, open_device(config.learner.device));
   }

@@ -15,7 +15,9 @@ TEST(RetryLog, SaysAtOnceThenAfterTenSecondsThenOnceAMinute) {
   for (int second = 0; second < 200; ++second) {
     log.failed("refused", start + std::chrono::seconds(second));
   }
+  EXPECT_EQ(log.lasted(start + std::chrono::seconds(200)), 200);
   log.worked(start + std::chrono::seconds(201));
+  EXPECT_EQ(log.lasted(start + std::chrono::seconds(202)), 0);
   log.worked(start + std::chrono::seconds(202));
   log.failed("silent", start + std::chrono::seconds(300));
   EXPECT_THAT(lines,

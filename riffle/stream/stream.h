@@ -1,7 +1,7 @@
 // A stream of pictures that never has to end: each sample is seen once, in order.
 //
 // Sources (synthetic, folder, ...) and shapes that wrap another stream are all Streams. Not
-// thread-safe, except for stop().
+// thread-safe, except for stop() and unreachable_s().
 #pragma once
 
 #include <cstdint>
@@ -49,6 +49,10 @@ class Stream {
   // film, an archive) return nothing soon, and every later one too. Has no effect on streams whose
   // next() is always quick. Thread-safe, also while next() runs.
   virtual void stop() {}
+
+  // Returns for how many seconds the source cannot be reached and is tried again; 0 while it can.
+  // Thread-safe, also while next() runs.
+  virtual double unreachable_s() const { return 0; }
 
   // Returns how many items this object has skipped since it was opened, by reason. Counts never
   // fall: seek() keeps them, and what is met again counts again. A stream opened again begins with

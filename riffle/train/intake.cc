@@ -82,7 +82,8 @@ Intake::Waits Intake::waits() {
 
 Intake::Arrivals Intake::arrivals() {
   const std::lock_guard lock(mutex_);
-  return {samples_, seconds_since(last_sample_)};
+  const bool waits = !held_since_ && !finished_;
+  return {samples_, waits ? seconds_since(last_sample_) : 0, stream_.unreachable_s()};
 }
 
 void Intake::rethrow_error() {
@@ -146,6 +147,7 @@ void Intake::run() {
       changed_.wait(lock, [&] { return batches_.size() < ahead_ || stopping_; });
       waits_.reader_s += seconds_since(*held_since_);
       held_since_.reset();
+      last_sample_ = Clock::now();
       batches_.push_back(std::move(*batch));
     } else {
       error_ = error;

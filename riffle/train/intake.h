@@ -90,8 +90,11 @@ class Intake {
   struct Arrivals {
     // Samples that the stream gave so far, those read ahead included.
     std::int64_t samples = 0;
-    // Since the last one, or since the first take.
+    // For how long the reader has waited for the next one; 0 while the reader waits for room, and
+    // after the end.
     double seconds_since_last = 0;
+    // Stream::unreachable_s().
+    double unreachable_s = 0;
   };
   // Safe from any thread.
   Arrivals arrivals();
@@ -121,6 +124,7 @@ class Intake {
   std::exception_ptr error_;
   Waits waits_;
   std::int64_t samples_ = 0;
+  // When the reader last got a sample, or room for one.
   std::chrono::steady_clock::time_point last_sample_ = std::chrono::steady_clock::now();
   // While the reader waits for room.
   std::optional<std::chrono::steady_clock::time_point> held_since_;

@@ -36,6 +36,7 @@ class IntakeCamera : public Stream {
   std::string position() const override { return std::to_string(given_); }
   void seek(const std::string&) override {}
   void stop() override { set(stopped_); }
+  double unreachable_s() const override { return 7; }
   std::map<std::string, std::int64_t> skipped() const override { return {{"dark", given_ / 2}}; }
 
   void fail() { set(failing_); }
@@ -121,6 +122,27 @@ TEST(Intake, ReadsNoFurtherAheadThanItMay) {
   ASSERT_TRUE(intake.take());
   camera.wait_until_given(20);
   EXPECT_EQ(camera.given(), 20);
+}
+
+TEST(Intake, AStreamThatWaitsForRoomOrHasEndedIsNotSilent) {
+  IntakeCamera camera(1000);
+  Intake intake(camera, 4, 4, 2);
+  ASSERT_TRUE(intake.take());
+  camera.wait_until_given(16);
+  while (intake.ready() < 2) std::this_thread::yield();
+  const double held = intake.waits().reader_s;
+  while (intake.waits().reader_s == held) std::this_thread::yield();
+  EXPECT_EQ(intake.arrivals().samples, 16);
+  EXPECT_EQ(intake.arrivals().unreachable_s, 7);
+  EXPECT_EQ(intake.arrivals().seconds_since_last, 0);
+
+  IntakeCamera silent(0);
+  Intake waiting(silent, 4, 4, 2);
+  EXPECT_EQ(waiting.ready(), 0u);
+  EXPECT_GT(waiting.arrivals().seconds_since_last, 0);
+  silent.end();
+  EXPECT_FALSE(waiting.take());
+  EXPECT_EQ(waiting.arrivals().seconds_since_last, 0);
 }
 
 TEST(Intake, TakesWhatArrivedWithoutWaiting) {

@@ -50,6 +50,10 @@ function stateOf(facts) {
     return [status.state, status.state === 'failed' ? 'bad' : ''];
   }
   if (status.age > kSilent) return ['ended without a word, ' + ago(status.age) + ' ago', 'bad'];
+  if (status.unreachable > 0) {
+    const seconds = status.unreachable + status.age, since = new Date(Date.now() - 1000 * seconds);
+    return [`source unreachable, retrying since ${since.toLocaleTimeString()} (${ago(seconds)})`, 'bad'];
+  }
   if (status.since_sample > kSilent) return ['no picture for ' + ago(status.since_sample), 'bad'];
   return [status.state, 'live'];
 }
@@ -72,6 +76,9 @@ function figuresOf(facts) {
     add('delivered', number(status.delivered));
     add('used', number(status.used));
     add('ahead', number(Math.max(0, status.delivered - status.used)));
+    // The stream waits where training does not keep up; what a camera loses meanwhile it does not say.
+    add('dropped', facts.live && newest.stream_held_share > 0 ?
+      `none here, but the source waited ${number(100 * newest.stream_held_share)} % of the time` : 'none');
     if (status.age <= kSilent) add('last picture', ago(status.since_sample + status.age) + ' ago');
   }
   for (const [key, title] of [['skipped_', 'skipped'], ['evicted_', 'left']]) {

@@ -105,6 +105,7 @@ Json Watcher::described(const FoundRun& run) {
                         {"used", status->samples_used},
                         {"delivered", status->samples_delivered},
                         {"since_sample", status->seconds_since_sample},
+                        {"unreachable", status->seconds_unreachable},
                         {"buffer_size", status->buffer_size},
                         {"buffer_capacity", status->buffer_capacity}};
     }

@@ -1,5 +1,6 @@
 #include "riffle/stream/shapes/mix.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "riffle/base/error.h"
@@ -62,6 +63,10 @@ class MixStream : public Shape {
   void stop() override {
     Shape::stop();
     second_->stop();
+  }
+
+  double unreachable_s() const override {
+    return std::max(Shape::unreachable_s(), second_->unreachable_s());
   }
 
   std::map<std::string, std::int64_t> skipped() const override {

@@ -45,6 +45,7 @@ class Shape : public Stream {
     stopped_ = true;
     below_->stop();
   }
+  double unreachable_s() const override { return below_->unreachable_s(); }
   std::map<std::string, std::int64_t> skipped() const override { return below_->skipped(); }
   bool endless() const override { return below_->endless(); }
   std::optional<std::int64_t> period() const override { return below_->period(); }

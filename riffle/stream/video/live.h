@@ -39,6 +39,7 @@ class VideoLive : public VideoSource {
   void interrupt() override;
   std::string kind() const override { return "live"; }
   std::string describe() const override { return "video:" + shown_; }
+  double unreachable_s() const override { return retries_.lasted(); }
   bool endless() const override;
 
  private:

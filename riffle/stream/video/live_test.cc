@@ -49,6 +49,21 @@ class VideoLiveStream : public VideoFolder {
   LoopbackServer server_;
 };
 
+TEST_F(VideoLiveStream, SaysForHowLongItsSourceCannotBeReached) {
+  std::atomic<bool> there = false;
+  server_.route("/live", [&](LoopbackServer::Exchange& exchange) {
+    if (!there) return exchange.reply(503, "later");
+    exchange.write_head(200) && exchange.write(film_);
+  });
+  const auto stream = open_stream(cat("video:", server_.url("/live")), "limit:samples=5");
+  EXPECT_EQ(stream->unreachable_s(), 0);
+  auto first = std::async(std::launch::async, [&] { return stream->next(); });
+  while (stream->unreachable_s() == 0) std::this_thread::yield();
+  there = true;
+  ASSERT_TRUE(first.get());
+  EXPECT_EQ(stream->unreachable_s(), 0);
+}
+
 TEST_F(VideoLiveStream, ContinuesThroughStallsDisconnectionsAndErrors) {
   std::atomic<int> connections = 0;
   server_.route("/live", [&](LoopbackServer::Exchange& exchange) {

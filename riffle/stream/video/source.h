@@ -26,7 +26,7 @@ inline std::uint64_t event_weight(const VideoEvent& event) {
   return kLeast + (event.sample ? event.sample->picture.rgb.size() : 0);
 }
 
-// Not thread-safe, except for interrupt().
+// Not thread-safe, except for interrupt() and unreachable_s().
 class VideoSource {
  public:
   virtual ~VideoSource() = default;
@@ -45,7 +45,8 @@ class VideoSource {
   virtual std::string kind() const = 0;
   // Returns "video:/films/*.mp4 (12 films)".
   virtual std::string describe() const = 0;
-  // As Stream has it.
+  // As Stream has them.
+  virtual double unreachable_s() const { return 0; }
   virtual bool endless() const { return false; }
 };
 

@@ -79,6 +79,7 @@ class VideoStream : public Stream {
     source_->interrupt();
   }
 
+  double unreachable_s() const override { return source_->unreachable_s(); }
   std::map<std::string, std::int64_t> skipped() const override { return skips_.counts(); }
   bool endless() const override { return source_->endless(); }
 
