@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -113,15 +114,18 @@ std::optional<Figure> probes_figure(const std::string& title, double ProbeRecord
   chart.height = 300;
   std::set<std::string> sets;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    LineSeries series;
-    series.name = runs[i].name;
-    series.colour = static_cast<Colour>(i);
+    std::map<std::string, LineSeries> by_set;
     for (const auto& probe : runs[i].probes) {
+      LineSeries& series = by_set[probe.val];
       series.x.push_back(static_cast<double>(probe.update));
       series.y.push_back(probe.*accuracy);
       sets.insert(probe.val);
     }
-    if (!series.x.empty()) chart.series.push_back(std::move(series));
+    for (auto& [set, series] : by_set) {
+      series.name = by_set.size() == 1 ? runs[i].name : cat(runs[i].name, " on ", set);
+      series.colour = static_cast<Colour>(i);
+      chart.series.push_back(std::move(series));
+    }
   }
   if (chart.series.empty()) return std::nullopt;
   const std::vector<std::string> names(sets.begin(), sets.end());

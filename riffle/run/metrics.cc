@@ -24,6 +24,21 @@ std::optional<std::int64_t> update_of(std::string_view line) {
   return update;
 }
 
+std::string line_of(std::int64_t update,
+                    const std::vector<std::pair<std::string, double>>& values) {
+  nlohmann::ordered_json line = {{"update", update}};
+  for (const auto& [name, value] : values) {
+    if (!std::isfinite(value)) {
+      line[name] = nullptr;
+    } else if (value == std::floor(value) && std::abs(value) < 1e15) {
+      line[name] = static_cast<std::int64_t>(value);
+    } else {
+      line[name] = value;
+    }
+  }
+  return line.dump() + '\n';
+}
+
 }  // namespace
 
 MetricsFile::MetricsFile(const std::filesystem::path& path, const Thinning& options,
@@ -76,19 +91,23 @@ void MetricsFile::thin(std::int64_t newest) {
 
 void MetricsFile::write(std::int64_t update,
                         const std::vector<std::pair<std::string, double>>& values) {
-  nlohmann::ordered_json line = {{"update", update}};
-  for (const auto& [name, value] : values) {
-    if (!std::isfinite(value)) {
-      line[name] = nullptr;
-    } else if (value == std::floor(value) && std::abs(value) < 1e15) {
-      line[name] = static_cast<std::int64_t>(value);
-    } else {
-      line[name] = value;
-    }
-  }
   if (!out_) out_.emplace(path_);
-  out_->append(line.dump() + '\n');
+  out_->append(line_of(update, values));
   if (options_.dense > 0 && update % (options_.every * options_.dense) == 0) thin(update);
+}
+
+void MetricsFile::replace_last(std::int64_t update,
+                               const std::vector<std::pair<std::string, double>>& values) {
+  const std::string text = read_text(path_);
+  const std::size_t end = text.rfind('\n');
+  const std::size_t before = end == 0 ? end : text.rfind('\n', end - 1);
+  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+  if (end == std::string::npos || update_of(text.substr(begin, end - begin)) != update) {
+    return write(update, values);
+  }
+  // There may be a new file under the name even if the last step, a flush, fails.
+  out_.reset();
+  write_atomically(path_, text.substr(0, begin) + line_of(update, values));
 }
 
 }  // namespace riffle

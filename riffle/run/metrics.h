@@ -30,6 +30,10 @@ class MetricsFile {
   // does not take is left to the next pass.
   void write(std::int64_t update, const std::vector<std::pair<std::string, double>>& values);
 
+  // The same in place of the last line, if that is of `update` already. Writes the whole file
+  // again.
+  void replace_last(std::int64_t update, const std::vector<std::pair<std::string, double>>& values);
+
   // Returns whether the line of `update` is still there when `newest` is the newest.
   static bool kept(std::int64_t update, std::int64_t newest, const Thinning& options);
 

@@ -36,6 +36,23 @@ TEST_F(MetricsTest, ALineIsOneJsonObject) {
   EXPECT_EQ(read_text(path_), "{\"update\":7,\"loss\":-0.5,\"count\":3,\"rate\":null}\n");
 }
 
+TEST_F(MetricsTest, TheLastLineIsReplacedIfItIsOfThatUpdate) {
+  MetricsFile file(path_, {});
+  file.replace_last(1, {{"loss", 1}});
+  file.replace_last(1, {{"loss", 2}});
+  file.write(2, {{"loss", 3}});
+  {
+    const FileFaults faults([&](FileStep step, const fs::path&) {
+      return FileFault{step == FileStep::write ? ENOSPC : 0};
+    });
+    EXPECT_THROW(file.replace_last(2, {{"loss", 4}}), Error);
+  }
+  file.replace_last(2, {{"loss", 5}});
+  file.write(3, {});
+  EXPECT_EQ(read_text(path_),
+            "{\"update\":1,\"loss\":2}\n{\"update\":2,\"loss\":5}\n{\"update\":3}\n");
+}
+
 TEST_F(MetricsTest, WhatCameAfterACheckpointAndHalfALineIsCutOff) {
   {
     MetricsFile file(path_, {});

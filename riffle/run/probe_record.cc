@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -25,22 +26,23 @@ void append_probe(const RunFolder& folder, const ProbeRecord& record) {
 
 std::vector<ProbeRecord> read_probes(const RunFolder& folder) {
   constexpr std::size_t kMostBytes = 64 << 20;
-  std::map<std::int64_t, ProbeRecord> by_update;
+  std::map<std::pair<std::int64_t, std::string>, ProbeRecord> by_update;
   if (!std::filesystem::exists(folder.probes())) return {};
   for (const auto& text : split(read_text(folder.probes(), kMostBytes), '\n')) {
     const auto line = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
     try {
       const auto update = whole_number(line.at("update"));
       if (!update) continue;
-      by_update[*update] = {
+      ProbeRecord record = {
           *update,           line.at("linear_top1"), line.at("linear_top5"), line.at("knn_top1"),
           line.at("recipe"), line.at("train"),       line.at("val")};
+      by_update.insert_or_assign({*update, record.val}, std::move(record));
     } catch (const nlohmann::json::exception&) {
       continue;
     }
   }
   std::vector<ProbeRecord> records;
-  for (auto& [update, record] : by_update) records.push_back(std::move(record));
+  for (auto& [key, record] : by_update) records.push_back(std::move(record));
   return records;
 }
 

@@ -25,8 +25,8 @@ struct ProbeRecord {
 // it.
 void append_probe(const RunFolder& folder, const ProbeRecord& record);
 
-// Returns the records by update, of one update the one written last. Passes over lines that are not
-// records; none if there is no file.
+// Returns the records by update, of one update and validation set the one written last. Passes over
+// lines that are not records; none if there is no file.
 std::vector<ProbeRecord> read_probes(const RunFolder& folder);
 
 }  // namespace riffle

@@ -1,5 +1,6 @@
 #include "riffle/run/run_probes.h"
 
+#include <algorithm>
 #include <csignal>
 
 #include "riffle/base/log.h"
@@ -8,8 +9,9 @@
 namespace riffle {
 
 RunProbes::RunProbes(const RunFolder& folder, const ProbeConfig& config,
-                     std::vector<std::string> program)
-    : folder_(folder), config_(config), program_(std::move(program)) {}
+                     std::vector<std::string> program,
+                     std::function<void(const ProbeRecord&)> found)
+    : folder_(folder), config_(config), program_(std::move(program)), found_(std::move(found)) {}
 
 RunProbes::~RunProbes() {
   if (child_) child_->signal(SIGKILL);
@@ -43,13 +45,17 @@ void RunProbes::take_result() {
   child_.reset();
   finish_progress();
   const auto records = read_probes(folder_);
-  if (how != "exit code 0" || records.empty()) {
+  // The run may have records of later updates, from before it was taken back to a checkpoint.
+  const auto record = std::ranges::find_if(records, [&](const ProbeRecord& candidate) {
+    return candidate.update == probed_ && candidate.val == config_.val;
+  });
+  if (how != "exit code 0" || record == records.end()) {
     log_warning(cat("the probe of update ", probed_, " failed: ", how));
     return;
   }
-  newest_ = records.back();
-  log_info(cat("probe of update ", newest_->update, ": linear ", fixed(newest_->linear_top1, 1),
-               " %, k-NN ", fixed(newest_->knn_top1, 1), " %"));
+  log_info(cat("probe of update ", record->update, ": linear ", fixed(record->linear_top1, 1),
+               " %, k-NN ", fixed(record->knn_top1, 1), " %"));
+  found_(*record);
 }
 
 void RunProbes::keep_up(const std::string& last, std::int64_t last_update) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,8 +22,10 @@ namespace riffle {
 class RunProbes {
  public:
   // `program`: what `riffle probe` begins with, a path first. Without it, or without sets in the
-  // configuration, there are no probes.
-  RunProbes(const RunFolder& folder, const ProbeConfig& config, std::vector<std::string> program);
+  // configuration, there are no probes. `found` is called with each result, by keep_up() or
+  // finish().
+  RunProbes(const RunFolder& folder, const ProbeConfig& config, std::vector<std::string> program,
+            std::function<void(const ProbeRecord&)> found);
   // Ends a probe that is still running.
   ~RunProbes();
 
@@ -35,9 +38,6 @@ class RunProbes {
   // Probes the last checkpoint of a run unless that was done, and waits for it.
   void finish(const std::string& last, std::int64_t last_update);
 
-  // Returns the newest result of these probes.
-  const std::optional<ProbeRecord>& newest() const { return newest_; }
-
  private:
   void start(const std::string& checkpoint, std::int64_t update);
   void take_result();
@@ -45,10 +45,10 @@ class RunProbes {
   const RunFolder folder_;
   const ProbeConfig config_;
   const std::vector<std::string> program_;
+  const std::function<void(const ProbeRecord&)> found_;
   std::optional<std::int64_t> due_;
   std::int64_t probed_ = -1;  // the update of the last probe begun
   std::unique_ptr<ChildProcess> child_;
-  std::optional<ProbeRecord> newest_;
 };
 
 }  // namespace riffle

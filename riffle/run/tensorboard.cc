@@ -148,7 +148,11 @@ bool EventFile::written(std::int64_t update, const Thinning& options) {
 
 void EventFile::write(std::int64_t update,
                       const std::vector<std::pair<std::string, double>>& values) {
-  if (!written(update, options_)) return;
+  if (written(update, options_)) write_always(update, values);
+}
+
+void EventFile::write_always(std::int64_t update,
+                             const std::vector<std::pair<std::string, double>>& values) {
   ProtobufMessage summary;
   for (const auto& [name, value] : values) {
     if (!std::isfinite(value)) continue;

@@ -32,9 +32,10 @@ class EventFile {
   EventFile(const std::filesystem::path& folder, const Thinning& options,
             std::int64_t last_update = 0);
 
-  // Writes one event: a scalar for each value that is finite. Throws Error if the disk does not
-  // take it; then the file is as before.
+  // Write one event: a scalar for each value that is finite; write() only if the line of `update`
+  // is one that is written. Throw Error if the disk does not take it; then the file is as before.
   void write(std::int64_t update, const std::vector<std::pair<std::string, double>>& values);
+  void write_always(std::int64_t update, const std::vector<std::pair<std::string, double>>& values);
 
   // Write an event: a picture, at any update; and the configuration, for the page HPARAMS. Numbers
   // and "true" or "false" are shown as such. Throw Error as write() does.

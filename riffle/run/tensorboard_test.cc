@@ -2,40 +2,19 @@
 
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <optional>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/file_faults.h"
 #include "riffle/base/testing/temp_folder.h"
-#include "riffle/base/text.h"
+#include "riffle/run/testing/read_events.h"
 
 namespace riffle {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kPackageMissing = 77;  // an exit code of the script
-
-// Returns nothing if there is no TensorBoard.
-std::optional<nlohmann::json> read_by_tensorboard(const fs::path& folder) {
-  if (std::string(RIFFLE_PYTHON).empty()) return std::nullopt;
-  const std::string command =
-      cat("LD_PRELOAD= '", RIFFLE_PYTHON, "' '", RIFFLE_SOURCE_DIR,
-          "/riffle/run/testdata/read_events.py' '", folder.string(), "' 2>/dev/null");
-  FILE* pipe = popen(command.c_str(), "r");
-  std::string out;
-  for (int c; (c = std::fgetc(pipe)) != EOF;) out.push_back(static_cast<char>(c));
-  const int code = WEXITSTATUS(pclose(pipe));
-  if (code == kPackageMissing) return std::nullopt;
-  EXPECT_EQ(code, 0) << command;
-  return nlohmann::json::parse(out);
-}
 
 class EventFileTest : public TempFolder {};
 

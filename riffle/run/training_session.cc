@@ -74,7 +74,8 @@ class Session {
         seconds_before_(from != nullptr ? from->seconds : 0),
         rates_(learner),
         has_junk_(has_junk(config.shapes)),
-        probes_(folder, config.probe, options.probe_program) {
+        probes_(folder, config.probe, options.probe_program,
+                [this](const ProbeRecord& probe) { take_probe(probe); }) {
     if (learner.ranks().first()) {
       metrics_.emplace(folder.metrics(), Thinning{config.metrics.every, config.metrics.dense},
                        from_update_);
@@ -82,8 +83,8 @@ class Session {
         const auto arrivals = learner.arrivals();
         status.samples_delivered = before + arrivals.samples;
         status.seconds_since_sample = arrivals.seconds_since_last;
-      });
         status.seconds_unreachable = arrivals.unreachable_s;
+      });
     }
     if (options.profile) profile_.emplace(learner, open_device(config.learner.device));
   }
@@ -124,6 +125,7 @@ class Session {
     if (!stopped_ && learner_.ranks().first()) {
       const auto checkpoints = checkpointer_.status();
       probes_.finish(checkpoints.last, checkpoints.last_update);
+      add_last_probe();
     }
     result_.updates = learner_.update();
     result_.samples_seen = learner_.samples_seen();
@@ -251,15 +253,19 @@ class Session {
       line.emplace_back("junk_in_buffer", learner_.junk_in_buffer());
     }
     rates_.add(line, seconds_, checkpointer_.status());
-    if (const auto& probe = probes_.newest()) {
-      line.emplace_back("probe_update", static_cast<double>(probe->update));
-      line.emplace_back("probe_linear_top1", probe->linear_top1);
-      line.emplace_back("probe_knn_top1", probe->knn_top1);
-    }
+    last_line_ = {report.update, line};
+    log_values([&] {
+      metrics_->write(report.update, with_probe(line));
+      write_events(report.update, line);
+    });
+  }
+
+  // A disk that does not take values does not stop training.
+  template <typename Write>
+  void log_values(const Write& write) {
     folder_.require_in_place();
     try {
-      metrics_->write(report.update, line);
-      write_events(report.update, line);
+      write();
     } catch (const Error& error) {
       if (std::has_single_bit(++metrics_failures_)) {
         log_warning(cat("metrics could not be written (", error.what(), "); training continues"));
@@ -267,13 +273,40 @@ class Session {
     }
   }
 
-  void write_events(std::int64_t update, const MetricsLine& line) {
-    const Thinning thinning{config_.metrics.every, config_.metrics.dense};
+  MetricsLine with_probe(MetricsLine line) const {
+    if (!probe_) return line;
+    line.emplace_back("probe_update", static_cast<double>(probe_->update));
+    for (const auto& value : probe_values()) line.push_back(value);
+    return line;
+  }
+
+  MetricsLine probe_values() const {
+    return {{"probe_linear_top1", probe_->linear_top1}, {"probe_knn_top1", probe_->knn_top1}};
+  }
+
+  void take_probe(const ProbeRecord& probe) {
+    probe_ = probe;
+    log_values([&] { events().write_always(probe.update, probe_values()); });
+  }
+
+  // The last probe ends after the last line.
+  void add_last_probe() {
+    if (!probe_ || !last_line_ || probe_->update != last_line_->first) return;
+    log_values([&] { metrics_->replace_last(last_line_->first, with_probe(last_line_->second)); });
+  }
+
+  EventFile& events() {
     if (!events_) {
-      events_.emplace(folder_.tensorboard(), thinning, from_update_);
+      events_.emplace(folder_.tensorboard(), Thinning{config_.metrics.every, config_.metrics.dense},
+                      from_update_);
       events_->write_configuration(config_values(config_));
     }
-    events_->write(update, line);
+    return *events_;
+  }
+
+  void write_events(std::int64_t update, const MetricsLine& line) {
+    const Thinning thinning{config_.metrics.every, config_.metrics.dense};
+    events().write(update, line);
     // Pictures are large, so there are ever fewer. Of several ranks, none has them all.
     const bool whole = learner_.ranks().alone() && update % config_.metrics.every == 0;
     if (whole && std::has_single_bit(static_cast<std::uint64_t>(thinning.line_of(update)))) {
@@ -323,6 +356,8 @@ class Session {
   double seconds_ = seconds_before_;
   Rates rates_;
   const bool has_junk_;
+  std::optional<ProbeRecord> probe_;  // the newest
+  std::optional<std::pair<std::int64_t, MetricsLine>> last_line_;
   RunProbes probes_;
   std::optional<StatusFile> status_;  // of rank 0
   std::optional<TrainingProfile> profile_;

@@ -156,14 +156,19 @@ function ticks(low, high, count) {
 
 function drawChart(chart, shown) {
   const width = 460, height = 250, left = 54, right = 12, top = 10, bottom = 40;
-  const lines = shown.map(run => {
+  const lines = shown.flatMap(run => {
     const {updates, curves, probes} = run.curves;
     if (chart.key.startsWith('probe_')) {
-      return {run, x: probes.map(probe => probe.update), y: probes.map(probe => probe[chart.key])};
+      const sets = [...new Set(probes.map(probe => probe.val))];
+      return sets.map(set => {
+        const some = probes.filter(probe => probe.val === set);
+        return {run, set: sets.length > 1 ? ' on ' + set : '', x: some.map(probe => probe.update),
+          y: some.map(probe => probe[chart.key])};
+      });
     }
     const factor = chart.factor * (chart.per_batch ? run.facts.batch : 1);
-    return {run, x: updates, y: (curves[chart.key] ?? [])
-      .map(value => value == null ? null : value * factor)};
+    return [{run, set: '', x: updates, y: (curves[chart.key] ?? [])
+      .map(value => value == null ? null : value * factor)}];
   }).filter(line => line.y.some(value => value != null));
   const seen = lines.some(line => line.y.some(value => Math.abs(value ?? 0) > chart.least));
   chart.figure.hidden = !seen;
@@ -219,7 +224,7 @@ function drawChart(chart, shown) {
         if (line.y[i] != null && Math.abs(at - update) < Math.abs(line.x[best] - update)) best = i;
       });
       while (best > 0 && line.y[best] == null) --best;
-      const name = make('i', {}, line.run.facts.name);
+      const name = make('i', {}, line.run.facts.name + line.set);
       return make('span', {class: line.run.colour}, name, ' ' + short(line.y[best]));
     }));
   };

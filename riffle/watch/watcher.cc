@@ -152,6 +152,7 @@ std::optional<std::string> Watcher::curves(const std::string& id) {
     Json probes = Json::array();
     for (const auto& probe : read_probes(folder)) {
       probes.push_back({{"update", probe.update},
+                        {"val", probe.val},
                         {"probe_linear", probe.linear_top1},
                         {"probe_knn", probe.knn_top1}});
     }

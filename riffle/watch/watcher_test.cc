@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "riffle/run/probe_record.h"
 #include "riffle/run/testing/runs.h"
 
 namespace riffle {
@@ -108,6 +109,27 @@ TEST_F(WatcherTest, ARunHasItsStateItsCurvesAndItsPictures) {
   EXPECT_EQ(kept["sheets"][4]["pictures"][0]["row"].size(), 5u);
   EXPECT_EQ(kept["map"].size(), 32u);
   EXPECT_TRUE(kept["sheets"][0]["pictures"][0].contains("beside"));
+}
+
+TEST_F(WatcherTest, ASourceOutOfReachAndProbesOnSeveralSetsAreTold) {
+  const auto folder = RunFolder::create(folder_ / "runs/live", tiny("fifo"));
+  const std::string counts =
+      R"("time":1,"state":"training","update":7,"samples_used":8,"samples_delivered":9,)"
+      R"("buffer_size":8,"buffer_capacity":32,"seconds_since_sample":20.5)";
+  Watcher watcher(folder_ / "runs");
+  const auto status = [&] { return Json::parse(watcher.runs())["runs"][0]["status"]; };
+  write_atomically(folder.status(), cat('{', counts, '}'));  // of an earlier version
+  EXPECT_EQ(status()["unreachable"], 0);
+  write_atomically(folder.status(), cat('{', counts, R"(,"seconds_unreachable":12.5})"));
+  EXPECT_EQ(status()["unreachable"], 12.5);
+  EXPECT_EQ(status()["delivered"], 9);
+
+  append_probe(folder, {5, 30, 60, 20, "", "", "folder:cats"});
+  append_probe(folder, {5, 90, 99, 80, "", "", "folder:dogs"});
+  const Json probes = Json::parse(*watcher.curves(id_of(watcher, "live")))["probes"];
+  ASSERT_EQ(probes.size(), 2u);
+  EXPECT_EQ(probes[0]["val"], "folder:cats");
+  EXPECT_EQ(probes[1]["probe_knn"], 80);
 }
 
 TEST_F(WatcherTest, DamageAndNamesOfAnyBytesAreShownAsText) {
