@@ -121,13 +121,13 @@ std::pair<std::size_t, std::size_t> export_pictures(SavedBuffer& buffer,
   std::string index = "file,index,arrival,time,clip,label,draws,nearest,weight,key,original\n";
   for (std::size_t i = 0; i < order.size(); ++i) {
     const KeptSample& sample = buffer.samples()[order[i]];
-    index +=
-        cat(exported_name(i), ',', sample.info.index, ',', sample.info.arrival, ',',
-            arrival_time(sample.info.time), ',',
-            sample.info.clip == kNoClip ? std::string() : cat(sample.info.clip), ',',
-            csv_field(sample.info.label), ',', sample.info.draws, ',',
-            std::isfinite(sample.nearest) ? cat(sample.nearest) : std::string(), ',', sample.weight,
-            ',', csv_field(traced.keys[i]), ',', csv_field(traced.files[i]), '\n');
+    const std::string& key = traced.keys[i].empty() ? sample.info.key : traced.keys[i];
+    index += cat(exported_name(i), ',', sample.info.index, ',', sample.info.arrival, ',',
+                 arrival_time(sample.info.time), ',',
+                 sample.info.clip == kNoClip ? std::string() : cat(sample.info.clip), ',',
+                 csv_field(sample.info.label), ',', sample.info.draws, ',',
+                 std::isfinite(sample.nearest) ? cat(sample.nearest) : std::string(), ',',
+                 sample.weight, ',', csv_field(key), ',', csv_field(traced.files[i]), '\n');
   }
   write_atomically(fs::path(options.folder) / "index.csv", index);
   return {order.size(), traced.count};
@@ -245,7 +245,7 @@ void add_buffer_command(CLI::App& app) {
       ->option_text("DIR");
   command->add_flag("--originals", options->originals,
                     "With --export: read the run's stream again, and write the originals that it "
-                    "still gives too, with their keys (a path, a film and frame) in index.csv");
+                    "still gives too, and their files in index.csv");
   command->add_option("--count", options->count, "Export at most N pictures; 0: all")
       ->option_text("N [0]");
   command

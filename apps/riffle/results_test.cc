@@ -171,6 +171,7 @@ TEST_F(ResultsTest, ABufferIsShownAndItsLeastRedundantPicturesAreExported) {
   }
   expect_refused("buffer minred --export out_minred", "another folder");
   const auto traced = json_of("buffer merge --count 7 --export traced --originals");
+    EXPECT_THAT(index, HasSubstr(" frame ")) << "the keys of the stream";
   EXPECT_EQ(traced["originals"], 7) << "the embedded stream gives the same pictures again";
   EXPECT_THAT(content(folder_ / "traced/index.csv"), HasSubstr(" frame "));
 }

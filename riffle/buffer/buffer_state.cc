@@ -44,13 +44,15 @@ std::vector<SlotInfo> read_samples(const NamedTensors& tensors, std::int64_t cou
   // Earlier versions did not note them.
   std::vector<std::int64_t> times(labels.size(), 0);
   if (tensor_or_null(tensors, "times") != nullptr) times = find_integers(tensors, "times", count);
+  std::vector<std::string> keys(labels.size());
+  if (tensor_or_null(tensors, "keys.lengths") != nullptr) keys = find_texts(tensors, "keys", count);
   std::vector<SlotInfo> samples;
   samples.reserve(labels.size());
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (draws[i] < 0) throw Error(cat("saved state: a sample was drawn ", draws[i], " times"));
     samples.push_back({static_cast<std::uint64_t>(arrivals[i]),
                        static_cast<std::uint64_t>(indices[i]), clips[i], draws[i],
-                       std::move(labels[i]), times[i]});
+                       std::move(labels[i]), times[i], std::move(keys[i])});
   }
   return samples;
 }
@@ -142,7 +144,7 @@ NamedTensors BufferState::tensors() const {
   if (!newest.empty()) add("newest", newest);
 
   std::vector<std::int64_t> sample_arrivals, indices, clips, draws, times;
-  std::vector<std::string> labels;
+  std::vector<std::string> labels, keys;
   for (const auto& sample : samples) {
     sample_arrivals.push_back(static_cast<std::int64_t>(sample.arrival));
     indices.push_back(static_cast<std::int64_t>(sample.index));
@@ -150,14 +152,17 @@ NamedTensors BufferState::tensors() const {
     draws.push_back(sample.draws);
     labels.push_back(sample.label);
     times.push_back(sample.time);
+    keys.push_back(sample.key);
   }
   add("arrivals", sample_arrivals);
   add("indices", indices);
   add("clips", clips);
   add("draws", draws);
-  const bool known = std::ranges::any_of(times, [](std::int64_t time) { return time != 0; });
-  if (known) add("times", times);
+  const bool timed = std::ranges::any_of(times, [](std::int64_t time) { return time != 0; });
+  if (timed) add("times", times);
   add_texts(tensors, "labels", labels);
+  const bool keyed = std::ranges::any_of(keys, [](const auto& key) { return !key.empty(); });
+  if (keyed) add_texts(tensors, "keys", keys);
   add_part(tensors, kPolicy, policy);
   return tensors;
 }

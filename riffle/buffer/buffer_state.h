@@ -23,7 +23,11 @@ struct SlotInfo {
   std::string label;
   // Sample::time. Nothing is decided by it.
   std::int64_t time = 0;
+  // Sample::key; empty if it is longer than kMostKeyBytes.
+  std::string key = {};
 };
+
+constexpr std::size_t kMostKeyBytes = 256;
 
 // State belongs to the configuration it was saved under: what must be the same.
 struct BufferShape {

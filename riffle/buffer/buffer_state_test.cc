@@ -25,7 +25,9 @@ BufferState small_state() {
           .arrivals = 9,
           .used = 6,
           .live = {5, 0, 2},
-          .samples = {{8, 80, 1, 0, "cat"}, {6, 60, kNoClip, 3, ""}, {7, 70, 1, 2, "dog"}},
+          .samples = {{8, 80, 1, 0, "cat"},
+                      {6, 60, kNoClip, 3, ""},
+                      {7, 70, 1, 2, "dog", 5, "dogs/7.jpg"}},
           .free = {1, 4, 3},
           .policy = {{"queue", slots({0, 2, 5})}, {"evicted", slots({6})}}};
 }
@@ -49,6 +51,9 @@ TEST(BufferState, IsReadAsItWasWritten) {
   EXPECT_EQ(state.samples[1].clip, kNoClip);
   EXPECT_EQ(state.samples[2].index, 70u);
   EXPECT_EQ(state.samples[2].draws, 2);
+  EXPECT_EQ(state.samples[2].time, 5);
+  EXPECT_EQ(state.samples[1].key, "");
+  EXPECT_EQ(state.samples[2].key, "dogs/7.jpg");
   EXPECT_THAT(state.saved_policy().slots, ElementsAre(0, 2, 5));
   EXPECT_FALSE(state.saved_policy().features.defined());
 }

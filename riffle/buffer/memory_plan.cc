@@ -30,8 +30,9 @@ constexpr auto kUnknown = std::numeric_limits<std::uint64_t>::max();
 // Far more than fits anywhere, and small enough that byte counts cannot overflow.
 constexpr std::int64_t kMostSamples = std::int64_t{1} << 30;
 
-// Lists, hash tables and the policy's records, for each slot, beside SlotInfo.
-constexpr std::uint64_t kBookkeeping = 160;
+// Lists, hash tables, the policy's records and a key of usual length, for each slot, beside
+// SlotInfo.
+constexpr std::uint64_t kBookkeeping = 256;
 
 std::uint64_t picture_bytes(const BufferConfig& config, int picture_size) {
   if (config.storage == Storage::jpeg) {

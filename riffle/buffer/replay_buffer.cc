@@ -257,7 +257,8 @@ void ReplayBuffer::insert(std::span<const Sample> batch, const at::Tensor& pictu
   s.free.resize(s.free.size() - slots.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
     s.occupy(slots[i],
-             {s.arrivals++, batch[i].index, batch[i].clip, 0, batch[i].label, batch[i].time});
+             {s.arrivals++, batch[i].index, batch[i].clip, 0, batch[i].label, batch[i].time,
+              batch[i].key.size() <= kMostKeyBytes ? batch[i].key : std::string()});
   }
   if (s.holds_newest) {
     s.newest = slots;

@@ -101,8 +101,9 @@ TEST_F(FormatsTest, WhatIsWrittenNowIsVersion2) {
   std::vector<std::string> then_tensors, now_tensors;
   for (const auto& item : read_checkpoint(old, name).state) then_tensors.push_back(kind_of(item));
   for (const auto& item : read_checkpoint(now, name).state) {
-    // Readers that do not know it pass over it.
-    if (!is_time(item.first)) now_tensors.push_back(kind_of(item));
+    // Readers that do not know them pass over them.
+    const bool added = is_time(item.first) || item.first.starts_with("buffer.keys.");
+    if (!added) now_tensors.push_back(kind_of(item));
   }
   EXPECT_EQ(now_tensors, then_tensors);
 }

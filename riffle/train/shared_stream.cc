@@ -26,7 +26,7 @@ std::string told(const std::optional<StreamBatch>& batch, bool stop, const Strea
   if (batch) {
     Json samples = Json::array();
     for (const Sample& sample : batch->samples) {
-      samples.push_back({sample.index, sample.clip, sample.label, sample.time});
+      samples.push_back({sample.index, sample.clip, sample.label, sample.time, sample.key});
     }
     message["samples"] = std::move(samples);
     message["position"] = batch->position;
@@ -52,6 +52,7 @@ void add_samples(const Json& told_samples, std::size_t stream, std::vector<Sampl
     sample.clip = clip_of_stream(known[1], stream);
     sample.label = known[2].get<std::string>();
     sample.time = known[3];
+    sample.key = known[4].get<std::string>();
     samples.push_back(std::move(sample));
   }
 }
