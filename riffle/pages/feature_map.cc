@@ -90,12 +90,13 @@ std::vector<Neighbours> nearest_neighbours(const at::Tensor& features, std::size
   return found;
 }
 
-std::string map_svg(SavedBuffer& buffer, const at::Tensor& features, std::size_t count) {
+std::string map_svg(SavedBuffer& buffer, const at::Tensor& features,
+                    const std::vector<std::size_t>& samples, std::size_t count) {
   constexpr int kWidth = 760, kHeight = 460, kSide = 32, kQuality = 85;
   const auto points = feature_map(features, count);
   if (points.empty()) return "";
   std::vector<std::size_t> which;
-  for (const auto& point : points) which.push_back(point.sample);
+  for (const auto& point : points) which.push_back(samples[point.sample]);
   auto pictures = buffer.pictures(which);
   std::string svg = cat("<svg class=\"chart\" viewBox=\"0 0 ", kWidth, ' ', kHeight,
                         "\" role=\"img\" aria-label=\"A map of the buffer's features\">\n");

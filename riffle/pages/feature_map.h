@@ -35,6 +35,8 @@ std::vector<Neighbours> nearest_neighbours(const at::Tensor& features, std::size
                                            std::size_t each);
 
 // Returns a map with the samples' pictures as an SVG element for a page; empty if there is none.
-std::string map_svg(SavedBuffer& buffer, const at::Tensor& features, std::size_t count);
+// `samples`: the place in samples() of each row of `features`.
+std::string map_svg(SavedBuffer& buffer, const at::Tensor& features,
+                    const std::vector<std::size_t>& samples, std::size_t count);
 
 }  // namespace riffle

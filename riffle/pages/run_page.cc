@@ -200,16 +200,27 @@ std::string lead(const std::vector<Run>& runs) {
              ".");
 }
 
-// Where the features of a buffer lie, if its policy keeps any.
+// The places in samples() of at most `count` samples, evenly spaced.
+std::vector<std::size_t> spaced_samples(const SavedBuffer& buffer, std::size_t count) {
+  const std::size_t size = buffer.samples().size();
+  count = std::min(count, size);
+  std::vector<std::size_t> which;
+  for (std::size_t i = 0; i < count; ++i) which.push_back(i * size / count);
+  return which;
+}
+
+// Where features lie: the policy's or, if it keeps none, the encoder's of some samples.
 void add_map(SavedBuffer& buffer, const std::string& name, std::vector<Figure>& maps,
              std::vector<PictureFigure>& sheets) {
-  constexpr std::size_t kOnMap = 150, kQueries = 8, kNeighbours = 11;
-  const at::Tensor features = buffer.features();
-  if (!features.defined()) return;
+  constexpr std::size_t kOnMap = 150, kQueries = 8, kNeighbours = 11, kEncoded = 1024;
+  at::Tensor features = buffer.features();
+  const bool tracked = features.defined();
+  const auto samples = spaced_samples(buffer, tracked ? buffer.samples().size() : kEncoded);
+  if (!tracked) features = buffer.encoded(samples, at::kCPU);
   std::vector<std::size_t> which;
   for (const auto& found : nearest_neighbours(features, kQueries, kNeighbours)) {
-    which.push_back(found.sample);
-    which.insert(which.end(), found.nearest.begin(), found.nearest.end());
+    which.push_back(samples[found.sample]);
+    for (const std::size_t row : found.nearest) which.push_back(samples[row]);
   }
   // A row of the sheet is a sample and its neighbours.
   if (which.size() == kQueries * (kNeighbours + 1)) {
@@ -217,11 +228,11 @@ void add_map(SavedBuffer& buffer, const std::string& name, std::vector<Figure>& 
         buffer, cat("Neighbours in ", name), which,
         "Each row: a sample, and those whose features are nearest to its, the nearest first."));
   }
-  std::string svg = map_svg(buffer, features, kOnMap);
+  std::string svg = map_svg(buffer, features, samples, kOnMap);
   if (svg.empty()) return;
   maps.push_back({cat("Map of ", name), std::move(svg),
-                  "The features of the buffer by their first two principal components: what lies "
-                  "together looks alike to the network."});
+                  cat("The features of ", samples.size(), " samples by their first two principal ",
+                      "components: what lies together looks alike to the network.")});
 }
 
 // What each buffer holds, where there is a checkpoint: a few, evenly spaced. Throws

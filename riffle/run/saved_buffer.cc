@@ -107,21 +107,19 @@ std::vector<Picture> SavedBuffer::pictures(std::span<const std::size_t> which) {
   return result;
 }
 
-at::Tensor SavedBuffer::encoded(at::Device device) {
+at::Tensor SavedBuffer::encoded(std::span<const std::size_t> which, at::Device device) {
   const auto objective = load_objective(config_, folder_.state_file(checkpoint_));
   objective->to(device);
   std::vector<at::Tensor> parts;
-  for (std::size_t begin = 0; begin < samples_.size(); begin += kPicturesAtOnce) {
-    std::vector<std::size_t> which;
-    for (std::size_t i = begin; i < std::min(begin + kPicturesAtOnce, samples_.size()); ++i) {
-      which.push_back(i);
-    }
+  for (std::size_t begin = 0; begin < which.size(); begin += kPicturesAtOnce) {
+    const auto some =
+        which.subspan(begin, std::min<std::size_t>(kPicturesAtOnce, which.size() - begin));
     std::vector<at::Tensor> batch;
-    for (const Picture& picture : pictures(which)) {
+    for (const Picture& picture : pictures(some)) {
       batch.push_back(torch::tensor(picture.rgb).reshape({picture.height, picture.width, 3}));
     }
     parts.push_back(objective->encode(normalize(torch::stack(batch)).to(device)));
-    show_progress(cat("encoded ", begin + which.size(), " of ", samples_.size(), " pictures"));
+    show_progress(cat("encoded ", begin + some.size(), " of ", which.size(), " pictures"));
   }
   finish_progress();
   return torch::cat(parts);
@@ -136,8 +134,10 @@ at::Tensor SavedBuffer::features() const {
 
 void SavedBuffer::measure_nearest(at::Device device) {
   if (samples_.size() < 2) return;
+  std::vector<std::size_t> all(samples_.size());
+  std::iota(all.begin(), all.end(), 0u);
   const auto distances =
-      nearest_distances(features_.defined() ? features().to(device) : encoded(device));
+      nearest_distances(features_.defined() ? features().to(device) : encoded(all, device));
   for (std::size_t i = 0; i < samples_.size(); ++i) samples_[i].nearest = distances[i];
 }
 

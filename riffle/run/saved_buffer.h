@@ -49,14 +49,16 @@ class SavedBuffer {
   // without one; undefined if it keeps none.
   at::Tensor features() const;
 
+  // Returns the encoder's features of samples()[i] for each i in `which`, a row each; looks at
+  // every picture. Throws Error if one is damaged. Shows progress.
+  at::Tensor encoded(std::span<const std::size_t> which, at::Device device);
+
   // Fills in `nearest` of all samples that have a feature: the policy's, or, for a policy that
   // keeps none, the encoder's, which has to see every picture first. Cost grows with the square of
   // the buffer's size, on `device`. Shows progress.
   void measure_nearest(at::Device device);
 
  private:
-  at::Tensor encoded(at::Device device);
-
   RunFolder folder_;
   Config config_;
   std::string checkpoint_;
