@@ -1,6 +1,5 @@
 #include "apps/riffle/config_flags.h"
 
-#include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/buffer/policy.h"
 #include "riffle/run/presets.h"
@@ -39,6 +38,24 @@ void add_preset_option(CLI::App& command, std::string& name) {
       ->option_text("NAME");
 }
 
+// Names the flag that wrote the key a message is about, the first of them in the message.
+Error ConfigFlags::naming_flag(const Error& error, const std::vector<const Given*>& given_flags) {
+  const std::string message = error.what();
+  const auto is_of_key = [](char c) { return c == '.' || c == '_' || (c >= 'a' && c <= 'z'); };
+  const Given* named = nullptr;
+  std::size_t first = message.size();
+  for (const Given* given : given_flags) {
+    const std::size_t at = message.find(given->key);
+    if (at >= first) continue;
+    const std::size_t end = at + given->key.size();
+    if (end < message.size() && is_of_key(message[end])) continue;  // of a longer key
+    first = at;
+    named = given;
+  }
+  if (named == nullptr) return error;
+  return Error(cat(named->flag, ' ', named->value, ": ", message), error.kind());
+}
+
 Config ConfigFlags::build() const {
   ConfigBuilder builder;
   if (!preset_.empty()) builder.use_preset(preset_);
@@ -64,7 +81,13 @@ Config ConfigFlags::build() const {
                       ": both are ", given->key));
     }
   }
-  const Config config = builder.build();
+  const Config config = [&] {
+    try {
+      return builder.build();
+    } catch (const Error& error) {
+      throw naming_flag(error, given_flags);
+    }
+  }();
   const std::string& policy = config.learner.buffer.policy;
   for (const Given* given : given_flags) {
     const bool about_features = given->key == "buffer.features" || given->key == "buffer.tie";

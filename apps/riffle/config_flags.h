@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "riffle/base/error.h"
 #include "riffle/run/config.h"
 
 namespace riffle {
@@ -41,6 +42,8 @@ class ConfigFlags {
     std::string value;
     CLI::Option* option;
   };
+  static Error naming_flag(const Error& error, const std::vector<const Given*>& given_flags);
+
   std::string preset_;
   std::string file_;
   std::vector<std::string> assignments_;

@@ -51,6 +51,13 @@ TEST_F(ProgramTest, BadUsageIsRefusedInOneLineWithExitCode2) {
 TEST_F(ProgramTest, AMessageAboutAFlagNamesTheFlag) {
   expect_refused("train --run r --batch many", "--batch many: train.batch");
   expect_refused("train --run r --buffer fofi", "--buffer fofi: ");
+  expect_refused("train --run r --batch 1", "--batch 1: train.batch must be at least 2");
+  expect_refused("train --run r --lr 0", "--lr 0: train.lr must be above 0");
+  expect_refused("train --run r --updates 0", "--updates 0: train.updates must be at least 1");
+  expect_refused("train --run r --keep 0", "--keep 0: checkpoint.keep must be at least 1");
+  expect_refused("train --run r --max-updates 0 --updates 4",
+                 "--max-updates 0: train.max_updates=0, a run without an end");
+  expect_refused("train --run r --batch 8 --set train.updates=0", "riffle: train.updates must be");
   expect_refused("train --run r --lr 0.1 --set train.lr=0.2",
                  "--lr 0.1 contradicts --set train.lr=0.2");
   expect_refused("train --run r --buffer fifo --features draw",
@@ -133,6 +140,11 @@ TEST_F(ProgramTest, ProbesAlongTrainingAreKeptInTheRun) {
   // The one of update 10 is of whatever checkpoint was the newest when it could be begun.
   ASSERT_FALSE(updates.empty());
   EXPECT_EQ(updates.back(), 20);
+  std::ifstream metrics(folder_ / "run/metrics.jsonl");
+  nlohmann::json last;
+  for (std::string line; std::getline(metrics, line);) last = nlohmann::json::parse(line);
+  EXPECT_EQ(last["update"], 20);
+  EXPECT_EQ(last["probe_update"], 20);
 
   const auto probed = riffle(
       "probe run --trained-only --train 'synthetic:?size=16&seed=7&frames=1&samples=100' "

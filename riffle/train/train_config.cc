@@ -56,8 +56,9 @@ void TrainConfig::validate() const {
   };
   require(batch >= 2, "train.batch must be at least 2 (batch norm needs more than one sample)");
   constexpr std::int64_t kMost = std::int64_t{1} << 30;  // products of two stay whole numbers
-  require(batch <= kMost && stream_batch <= kMost && updates <= kMost,
-          "train.batch, train.stream_batch and train.updates must be at most 1073741824");
+  require(batch <= kMost, "train.batch must be at most 1073741824");
+  require(stream_batch <= kMost, "train.stream_batch must be at most 1073741824");
+  require(updates <= kMost, "train.updates must be at most 1073741824");
   require(stream_batch >= 0, "train.stream_batch must not be negative (0: train.batch)");
   require(updates >= 1, "train.updates must be at least 1");
   require(fresh >= 0 && fresh < 1, "train.fresh must be in [0, 1): a share of the batch");
