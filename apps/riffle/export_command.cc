@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <iostream>
+#include <string_view>
 
 #include "apps/riffle/commands.h"
 #include "apps/riffle/encoder_flags.h"
@@ -13,6 +16,10 @@
 
 namespace riffle {
 namespace {
+
+// Of files that other tools open as something else.
+constexpr std::array<std::string_view, 10> kOtherEndings = {
+    ".pt", ".pth", ".ckpt", ".bin", ".pkl", ".npy", ".npz", ".h5", ".pb", ".tflite"};
 
 struct ExportOptions : EncoderFlags {
   std::string format;
@@ -32,8 +39,10 @@ std::string format_of(const ExportOptions& options) {
                     "of them, or say --format"));
   }
   if (options.format.empty()) return by_ending.empty() ? "safetensors" : by_ending;
-  if (!by_ending.empty() && by_ending != options.format) {
-    throw Error(cat("--format ", options.format, " contradicts --out ", options.out));
+  const bool of_others = std::ranges::find(kOtherEndings, ending.string()) != kOtherEndings.end();
+  if (of_others || (!by_ending.empty() && by_ending != options.format)) {
+    throw Error(cat("--format ", options.format, " contradicts --out ", options.out,
+                    ": the ending ", ending.string(), " is of another format"));
   }
   return options.format;
 }

@@ -99,6 +99,10 @@ TEST_F(ResultsTest, TheEndingOfAFileSaysItsFormat) {
   EXPECT_EQ(json_of("export run --out a.safetensors")["format"], "safetensors");
   EXPECT_EQ(json_of("export run --out weights")["format"], "safetensors");
   expect_refused("export run --format onnx --out b.safetensors", "contradicts");
+  expect_refused("export run --format safetensors --out b.pt",
+                 "the ending .pt is of another format");
+  EXPECT_EQ(json_of("export run --format safetensors --out weights.v2")["format"], "safetensors");
+  EXPECT_FALSE(fs::exists(folder_ / "b.pt"));
   expect_refused("export run --out b.pt", "riffle writes .safetensors and .onnx files");
 }
 
@@ -122,7 +126,7 @@ TEST_F(ResultsTest, WhatCannotBeExportedOrEmbeddedIsRefused) {
   expect_refused("export run", "--out");
   expect_refused("embed run --input synthetic: --samples 3 --out x.txt", ".npy or .safetensors");
   expect_refused("embed run --input synthetc: --samples 3 --out x.npy", "synthetc");
-  expect_refused("embed run --input synthetic: --samples 3 --out x.npy --device gpu", "gpu");
+  expect_refused("embed run --input synthetic: --samples 3 --out x.npy --device tpu", "tpu");
   expect_refused("embed absent.safetensors --input synthetic: --out x.npy", "absent.safetensors");
   expect_refused("report run absent", "absent");
   expect_refused("buffer absent", "absent");
@@ -167,11 +171,11 @@ TEST_F(ResultsTest, ABufferIsShownAndItsLeastRedundantPicturesAreExported) {
         StartsWith(
             "file,index,arrival,time,clip,label,draws,nearest,weight,key,original\n0000000.jpg,"));
     EXPECT_EQ(std::count(index.begin(), index.end(), '\n'), 8);
+    EXPECT_THAT(index, HasSubstr(" frame ")) << "the keys of the stream";
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / ("out_" + policy)), {}), 8);
   }
   expect_refused("buffer minred --export out_minred", "another folder");
   const auto traced = json_of("buffer merge --count 7 --export traced --originals");
-    EXPECT_THAT(index, HasSubstr(" frame ")) << "the keys of the stream";
   EXPECT_EQ(traced["originals"], 7) << "the embedded stream gives the same pictures again";
   EXPECT_THAT(content(folder_ / "traced/index.csv"), HasSubstr(" frame "));
 }
