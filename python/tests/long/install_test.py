@@ -1,4 +1,4 @@
-"""docs/python.md as a newcomer follows it: what it says to install, from a clone into a new environment, then its examples."""
+"""docs/python.md as a newcomer follows it: from a clone into a new environment, then its examples."""
 
 import base64
 import hashlib
