@@ -1,8 +1,8 @@
 # make demo        set up, build, and see the paper's claim in about five minutes
 # make test        set up, build, and run all tests
 # make test-long   what an attacker and a bad day can do, at length: kills, power cuts, forged runs, failing
-#                  allocations, a minute of fuzzing for each parser, soaks; about two hours. And what a newcomer
-#                  does: pip install from a clone, then docs/python.md
+#                  allocations, hostile sources, a minute of fuzzing for each parser (scripts/setup --fuzz installs
+#                  what that needs), soaks, and pip install from a clone; about two hours, on an idle machine
 # make test-sanitize, test-threads   all tests under the address and undefined-behaviour sanitizers; those of
 #                  base, image and stream under the thread sanitizer
 # make install     the program, libraries and headers to PREFIX; BUNDLE=1: with LibTorch

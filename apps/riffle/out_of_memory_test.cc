@@ -61,12 +61,14 @@ TEST_F(OutOfMemory, NoCommandDamagesARun) {
     begun.ended(kDeadline);
   }
   const fs::path tried = folder_ / "tried";
+  const std::string labelled = "synthetic:?frames=1&size=16&classes=4&samples=40";
   const std::vector<std::vector<std::string>> commands = {
       {"resume", "tried"},
       {"report", "tried"},
       {"buffer", "tried", "--export", "exported"},
       {"export", "tried", "--out", "weights.safetensors"},
-      {"embed", "tried", "--input", "synthetic:?size=16", "--samples", "20", "--out", "f.npy"}};
+      {"embed", "tried", "--input", "synthetic:?size=16", "--samples", "20", "--out", "f.npy"},
+      {"probe", "tried", "--train", labelled, "--val", labelled}};
   for (const auto& command : commands) {
     const auto begin_again = [&] {
       for (const char* name : {"tried", "exported", "weights.safetensors", "f.npy", "f.csv"}) {
