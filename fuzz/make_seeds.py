@@ -201,6 +201,7 @@ def selection(program, folder):
 
 def requests():
     put("http_request", "page", "GET / HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n\r\n")
+    put("http_request", "runs", "GET /data/runs HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
     put("http_request", "token", "GET /data/runs HTTP/1.1\r\nHost: a.example\r\n"
         "Authorization: Bearer 0123456789abcdef0123456789abcdef\r\n\r\n")
     put("http_request", "run", "GET /data/kept?run=%2e%2e%2fsecret HTTP/1.1\r\nHost: localhost\r\n"

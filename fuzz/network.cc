@@ -19,12 +19,13 @@
 namespace riffle::fuzz {
 namespace {
 
-constexpr const char* kSecret = "what nobody without a token may know";
+constexpr const char* kSecret = "what nobody may know who has not the right to";
 
-// A server of run folders, one that asks for a token that no input has.
+// A server of a run folder with that name.
 class Server {
  public:
-  Server() : server_(ServerOptions{.folder = runs(), .token = random_token()}) {
+  explicit Server(const std::string& token)
+      : server_(ServerOptions{.folder = runs(), .token = token}) {
     thread_ = std::thread([this] { server_.serve(); });
   }
   ~Server() {
@@ -33,6 +34,11 @@ class Server {
   }
   Server(const Server&) = delete;
 
+  bool tells_all_to(Bytes request) const {
+    return answer(request).find(kSecret) != std::string::npos;
+  }
+
+ private:
   std::string answer(Bytes request) const {
     const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
@@ -54,8 +60,6 @@ class Server {
     ::close(socket);
     return all;
   }
-
- private:
   std::filesystem::path runs() const {
     inputs_.put(std::string("runs/") + kSecret + "/config.yaml", "stream: {uri: 'synthetic:'}\n");
     return inputs_.path() / "runs";
@@ -68,10 +72,16 @@ class Server {
 
 }  // namespace
 
+// To a server that asks for a token, which no input has, and to one that asks to be called by a
+// name of this machine.
 void read_http_request(Bytes bytes) {
-  static const Server server;
-  if (server.answer(bytes).find(kSecret) != std::string::npos) {
-    throw std::logic_error("tells about runs without the token");
+  static const Server with_token(random_token()), without("");
+  if (with_token.tells_all_to(bytes)) throw std::logic_error("tells about runs without the token");
+  const std::string request = text_of(bytes);
+  const auto names = [&](const char* name) { return request.find(name) != std::string::npos; };
+  const bool by_own_name = names("127.0.0.1") || names("localhost") || names("[::1]");
+  if (without.tells_all_to(bytes) && !by_own_name) {
+    throw std::logic_error("tells about runs by the name of another machine");
   }
 }
 

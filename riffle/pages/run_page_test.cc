@@ -75,6 +75,16 @@ TEST_F(RunPageTest, SaysThatTheBuffersPicturesAreDamaged) {
               AllOf(HasSubstr("What run keeps cannot be shown"), HasSubstr("pictures-")));
 }
 
+TEST_F(RunPageTest, SaysThatTheCheckpointIsOfAnotherConfiguration) {
+  Config config = tiny("fifo");
+  config.learner.train.max_updates = 6;
+  train(config, folder_ / "run");
+  const auto folder = RunFolder::open(folder_ / "run");
+  folder.write_config(folder.config({"augment.size=24"}));
+  EXPECT_THAT(run_page(std::vector<fs::path>{folder_ / "run"}),
+              AllOf(HasSubstr("What run keeps cannot be shown"), HasSubstr("augment.size is")));
+}
+
 TEST_F(RunPageTest, ARunWithoutACheckpointHasAPageWithoutPictures) {
   RunFolder::create(folder_ / "run", tiny("fifo"));
   EXPECT_THAT(run_page(std::vector<fs::path>{folder_ / "run"}),
