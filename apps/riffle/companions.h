@@ -21,7 +21,8 @@ inline std::unique_ptr<ChildProcess> watch_child(const std::string& run, bool as
       std::filesystem::weakly_canonical(std::filesystem::absolute(run)).parent_path();
   make_folders(folder);
   return std::make_unique<ChildProcess>(
-      std::vector<std::string>{"/proc/self/exe", "watch", folder.string(), "--with-input"});
+      std::vector<std::string>{"/proc/self/exe", "watch", folder.string(), "--with-input"},
+      ChildErrors::inherited, launcher_variables());
 }
 
 inline constexpr const char* kWatchHelp =

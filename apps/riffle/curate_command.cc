@@ -12,7 +12,6 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/curate/curate.h"
-#include "riffle/dist/ranks.h"
 #include "riffle/run/config.h"
 
 namespace riffle {
@@ -123,7 +122,6 @@ CurateResult curate_with_encoder(const CurateOptions& options, CurateConfig conf
 }
 
 void run_curate(const CurateOptions& options) {
-  require_one_process("riffle curate");
   CurateConfig config = options.config;
   set_output(options.out, config);
   config.pictures = !options.list;

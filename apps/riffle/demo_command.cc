@@ -9,7 +9,6 @@
 #include "riffle/base/file.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
-#include "riffle/dist/ranks.h"
 #include "riffle/study/study_findings.h"
 #include "riffle/study/study_page.h"
 #include "riffle/study/study_places.h"
@@ -114,7 +113,6 @@ std::string first_table(const StudyOutcome& outcome) {
 }
 
 void run_demo(const DemoOptions& options) {
-  require_one_process("riffle demo");
   const auto start = Clock::now();
   const Study study = demo_study(options);
   make_folders(options.out);

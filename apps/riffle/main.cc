@@ -1,6 +1,7 @@
 // The program: finds the sub-command, and turns any failure into one clear line and an exit code.
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <exception>
@@ -83,6 +84,25 @@ void ignore_signals_about_files() {
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
 }
 
+// The commands whose work several ranks share. Of any other, each process would do all of it, into
+// the same files.
+constexpr std::array kSharedCommands = {"riffle train", "riffle resume", "riffle embed",
+                                        "riffle probe", "riffle bench ranks"};
+
+void require_shared_command(const CLI::App& app) {
+  if (launched_processes() == 1) return;
+  std::string name = app.get_name();
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    name += ' ' + at->get_name();
+  }
+  if (std::ranges::find(kSharedCommands, name) != kSharedCommands.end()) return;
+  const std::vector<std::string> shared(kSharedCommands.begin(), kSharedCommands.end());
+  throw Error(cat(name, " works in one process, and this is one of ", launched_processes(),
+                  "; start it without mpirun or srun. Only ", join(shared, ", "),
+                  " share their work"));
+}
+
 int run(int argc, char** argv) {
   CLI::App app("riffle learns visual representations from streams that never end.", "riffle");
   app.formatter(std::make_shared<HelpFormat>());  // sub-commands take it over
@@ -92,8 +112,9 @@ int run(int argc, char** argv) {
   app.footer("Example: riffle demo\nEvery command has --help with an example of its own.");
   bool quiet = false;
   app.add_flag("-q,--quiet", quiet, "Print warnings and errors only, no progress");
-  app.parse_complete_callback([&quiet] {
-    if (quiet) set_log_level(LogLevel::warnings);
+  app.parse_complete_callback([&] {
+    if (quiet || !is_first_process()) set_log_level(LogLevel::warnings);
+    require_shared_command(app);
   });
   add_demo_command(app);
   add_train_command(app);

@@ -13,7 +13,6 @@
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
-#include "riffle/dist/ranks.h"
 #include "riffle/study/study_check.h"
 #include "riffle/study/study_estimate.h"
 #include "riffle/study/study_first.h"
@@ -162,7 +161,6 @@ void print_tables(const StudyFiles& files) {
 }
 
 void run_study_command(const StudyOptions& options) {
-  require_one_process("riffle study");
   Study study = load_study(find_study(options.study), options.scale, options.data);
   if (options.seeds > 0 || options.first_seed != 0) {
     study.seeds =

@@ -1,9 +1,11 @@
 #include "riffle/base/child_process.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <string_view>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -32,9 +34,21 @@ struct PipeEnds {
   int write = -1;
 };
 
+std::vector<char*> environment_without(const std::vector<std::string>& names) {
+  std::vector<char*> kept;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    if (std::ranges::find(names, name) == names.end()) kept.push_back(*entry);
+  }
+  kept.push_back(nullptr);
+  return kept;
+}
+
 }  // namespace
 
-ChildProcess::ChildProcess(const std::vector<std::string>& command, ChildErrors errors)
+ChildProcess::ChildProcess(const std::vector<std::string>& command, ChildErrors errors,
+                           const std::vector<std::string>& without)
     : name_(command.at(0)) {
   // A child that died is found out by its missing answer, not by a signal.
   std::signal(SIGPIPE, SIG_IGN);
@@ -67,8 +81,8 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, ChildErrors 
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  const int failure =
-      posix_spawn(&pid_, name_.c_str(), &actions, &attributes, arguments.data(), environ);
+  const int failure = posix_spawn(&pid_, name_.c_str(), &actions, &attributes, arguments.data(),
+                                  environment_without(without).data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   ::close(input.read);

@@ -18,10 +18,11 @@ enum class ChildErrors { inherited, piped };
 
 class ChildProcess {
  public:
-  // Starts the program command[0] with the other words as arguments. Throws Error if it cannot be
-  // started.
+  // Starts the program command[0] with the other words as arguments, in this process's environment
+  // but for the variables in `without`. Throws Error if it cannot be started.
   explicit ChildProcess(const std::vector<std::string>& command,
-                        ChildErrors errors = ChildErrors::inherited);
+                        ChildErrors errors = ChildErrors::inherited,
+                        const std::vector<std::string>& without = {});
   // Closes its input and waits for it to end.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;

@@ -1,6 +1,7 @@
 #include "riffle/base/child_process.h"
 
 #include <csignal>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,14 @@ TEST(ChildProcess, LinesAreWholeAndErrorsAreApart) {
   wait_for_end(child, lines);
   EXPECT_THAT(lines, ElementsAre("out"));
   EXPECT_THAT(child.error_lines(), ElementsAre("wrong"));
+}
+
+TEST(ChildProcess, DoesNotInheritWhatItMustNot) {
+  ::setenv("RIFFLE_TEST_KEPT", "kept", 1);
+  ::setenv("RIFFLE_TEST_LEFT", "left", 1);
+  ChildProcess child(shell("echo \"$RIFFLE_TEST_KEPT,$RIFFLE_TEST_LEFT\""), ChildErrors::inherited,
+                     {"RIFFLE_TEST_LEFT", "RIFFLE_TEST_UNSET"});
+  EXPECT_EQ(child.read_line(), "kept,");
 }
 
 TEST(ChildProcess, HowItEndedIsSaid) {

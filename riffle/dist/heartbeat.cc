@@ -84,11 +84,12 @@ void Heartbeat::run() {
     std::this_thread::sleep_for(kListenEvery);
   }
   for (Peer& peer : peers_) {
-    for (MPI_Request* request : {&peer.receiving, &peer.sending}) {
-      if (*request == MPI_REQUEST_NULL) continue;
-      MPI_Cancel(request);
-      MPI_Request_free(request);
+    if (peer.receiving != MPI_REQUEST_NULL) {
+      MPI_Cancel(&peer.receiving);
+      MPI_Wait(&peer.receiving, MPI_STATUS_IGNORE);
     }
+    // The last beat may find nobody who listens: it is not waited for.
+    if (peer.sending != MPI_REQUEST_NULL) MPI_Request_free(&peer.sending);
   }
 }
 
@@ -105,7 +106,8 @@ void Heartbeat::listen(Peer& peer) {
     if (heard == 0) break;
     peer.heard = Clock::now();
     if (peer.beat > limit) {
-      end_run(peer, cat("has not finished its update for ", peer.beat / 1000, " s"));
+      end_run(peer, cat("has computed for ", peer.beat / 1000, " s without an end (",
+                        Ranks::kLimitVariable, "=SECONDS allows more)"));
     }
   }
   if (Clock::now() - peer.heard > Ranks::limit()) {

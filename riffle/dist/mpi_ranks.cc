@@ -1,8 +1,9 @@
 #include "riffle/dist/mpi_ranks.h"
 
-#include <atomic>
+#include <cstring>
 #include <exception>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -32,20 +33,28 @@ void check(int result, const char* what) {
               ErrorKind::failure);
 }
 
-bool is_over(MPI_Request& request) {
-  int over = 0;
-  check(MPI_Test(&request, &over, MPI_STATUS_IGNORE), "an exchange between ranks");
-  return over != 0;
+bool is_done(MPI_Request& request) {
+  int done = 0;
+  check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "an exchange between ranks");
+  return done != 0;
 }
 
 void wait_for(MPI_Request& request) {
-  for (int polls = 0; !is_over(request); ++polls) {
+  for (int polls = 0; !is_done(request); ++polls) {
     if (polls < kEagerPolls) {
       ::sched_yield();
     } else {
       std::this_thread::sleep_for(kPollPause);
     }
   }
+}
+
+// MPI counts with ints.
+int mpi_count(std::int64_t items) {
+  if (std::in_range<int>(items)) return static_cast<int>(items);
+  throw Error(cat("ranks cannot exchange ", items, " items at once: MPI counts to ",
+                  std::numeric_limits<int>::max(), "; smaller batches need fewer"),
+              ErrorKind::failure);
 }
 
 MPI_Datatype type_of(const at::Tensor& values) {
@@ -64,18 +73,22 @@ MPI_Datatype type_of(const at::Tensor& values) {
   }
 }
 
-// Rows of a tensor as one MPI type, so that counts, which are ints, count rows.
+// A row of a tensor as one MPI type, so that counts count rows.
 class RowType {
  public:
-  explicit RowType(std::int64_t bytes) {
-    check(MPI_Type_contiguous(static_cast<int>(bytes), MPI_BYTE, &type_), "MPI_Type_contiguous");
+  explicit RowType(const at::Tensor& rows)
+      : bytes_(static_cast<std::int64_t>(rows.element_size())) {
+    for (std::int64_t dim = 1; dim < rows.dim(); ++dim) bytes_ *= rows.size(dim);
+    check(MPI_Type_contiguous(mpi_count(bytes_), MPI_BYTE, &type_), "MPI_Type_contiguous");
     check(MPI_Type_commit(&type_), "MPI_Type_commit");
   }
   ~RowType() { MPI_Type_free(&type_); }
   RowType(const RowType&) = delete;
   MPI_Datatype get() const { return type_; }
+  std::int64_t bytes() const { return bytes_; }
 
  private:
+  std::int64_t bytes_;
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
 };
 
@@ -83,10 +96,9 @@ class MpiSum : public Ranks::Sum {
  public:
   MpiSum(const at::Tensor& values, MPI_Comm ranks, Heartbeat& heartbeat)
       : values_(values), heartbeat_(heartbeat) {
-    check(
-        MPI_Iallreduce(MPI_IN_PLACE, values_.mutable_data_ptr(), static_cast<int>(values_.numel()),
-                       type_of(values_), MPI_SUM, ranks, &request_),
-        "a sum over ranks");
+    check(MPI_Iallreduce(MPI_IN_PLACE, values_.mutable_data_ptr(), mpi_count(values_.numel()),
+                         type_of(values_), MPI_SUM, ranks, &request_),
+          "a sum over ranks");
   }
   ~MpiSum() override {
     try {
@@ -96,7 +108,7 @@ class MpiSum : public Ranks::Sum {
     }
   }
 
-  bool over() override { return is_over(request_); }
+  bool done() override { return is_done(request_); }
   void wait() override {
     const Heartbeat::Exchanging exchanging(heartbeat_);
     wait_for(request_);
@@ -168,39 +180,54 @@ class MpiRanks : public Ranks {
     shape[0] *= size();
     at::Tensor all = at::empty(shape, here.options());
     bytes_ += here.nbytes();
-    const RowType row(static_cast<std::int64_t>(here.nbytes()));
+    const RowType row(here);
+    const int count = mpi_count(here.size(0));
     MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Iallgather(here.const_data_ptr(), 1, row.get(), all.mutable_data_ptr(), 1, row.get(),
-                         all_, &request),
+    check(MPI_Iallgather(here.const_data_ptr(), count, row.get(), all.mutable_data_ptr(), count,
+                         row.get(), all_, &request),
           "a gather of ranks");
     finish(request);
+    return all.to(rows.device());
+  }
+
+  at::Tensor gather_rows(const at::Tensor& rows) override {
+    const at::Tensor here = rows.defined() ? rows.cpu().contiguous() : at::Tensor();
+    // Whoever has no rows learns from the others what theirs are like.
+    std::vector<std::int64_t> counts, shape;
+    at::ScalarType type = at::kFloat;
+    for (const std::string& bytes : gather_bytes(layout_of(here))) {
+      std::vector<std::int64_t> layout(bytes.size() / sizeof(std::int64_t));
+      std::memcpy(layout.data(), bytes.data(), bytes.size());
+      counts.push_back(layout.empty() ? 0 : layout[1]);
+      if (layout.empty()) continue;
+      type = static_cast<at::ScalarType>(layout[0]);
+      shape.assign(layout.begin() + 1, layout.end());
+    }
+    if (shape.empty()) return rows;  // nobody has any
+    const Parts parts(counts);
+    shape[0] = parts.total;
+    at::Tensor all = at::empty(shape, type);
+    const RowType row(all);
+    gather_items(here.defined() ? here.const_data_ptr() : nullptr, all.mutable_data_ptr(), parts,
+                 row.get());
+    if (!here.defined()) return all;
+    bytes_ += here.nbytes();
     return all.to(rows.device());
   }
 
   std::vector<std::string> gather_bytes(const std::string& bytes) override {
     const at::Tensor lengths =
         gather(at::full({1}, static_cast<std::int64_t>(bytes.size()), at::kLong));
-    const auto* length = lengths.const_data_ptr<std::int64_t>();
-    std::vector<int> counts, offsets;
-    int total = 0;
-    for (int i = 0; i < size(); ++i) {
-      counts.push_back(static_cast<int>(length[i]));
-      offsets.push_back(total);
-      total += counts.back();
-    }
-    std::string all(static_cast<std::size_t>(total), '\0');
+    const Parts parts({lengths.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(size())});
+    std::string all(static_cast<std::size_t>(parts.total), '\0');
     bytes_ += bytes.size();
-    MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Iallgatherv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, all.data(),
-                          counts.data(), offsets.data(), MPI_BYTE, all_, &request),
-          "a gather of ranks");
-    finish(request);
-    std::vector<std::string> parts;
-    for (int i = 0; i < size(); ++i) {
-      parts.push_back(all.substr(static_cast<std::size_t>(offsets[static_cast<std::size_t>(i)]),
-                                 static_cast<std::size_t>(counts[static_cast<std::size_t>(i)])));
+    gather_items(bytes.data(), all.data(), parts, MPI_BYTE);
+    std::vector<std::string> by_rank;
+    for (std::size_t i = 0; i < parts.counts.size(); ++i) {
+      by_rank.push_back(all.substr(static_cast<std::size_t>(parts.offsets[i]),
+                                   static_cast<std::size_t>(parts.counts[i])));
     }
-    return parts;
+    return by_rank;
   }
 
   at::Tensor exchange(const at::Tensor& rows, std::span<const std::int64_t> send,
@@ -211,11 +238,9 @@ class MpiRanks : public Ranks {
     std::vector<std::int64_t> shape = here.sizes().vec();
     shape[0] = received.total;
     at::Tensor got = at::empty(shape, here.options());
-    std::int64_t row_bytes = static_cast<std::int64_t>(here.element_size());
-    for (std::int64_t dim = 1; dim < here.dim(); ++dim) row_bytes *= here.size(dim);
-    const RowType row(row_bytes);
+    const RowType row(here);
     const auto own = static_cast<std::size_t>(rank());
-    bytes_ += static_cast<std::uint64_t>((sent.total - send[own]) * row_bytes);
+    bytes_ += static_cast<std::uint64_t>((sent.total - send[own]) * row.bytes());
     MPI_Request request = MPI_REQUEST_NULL;
     check(MPI_Ialltoallv(here.const_data_ptr(), sent.counts.data(), sent.offsets.data(), row.get(),
                          got.mutable_data_ptr(), received.counts.data(), received.offsets.data(),
@@ -243,8 +268,8 @@ class MpiRanks : public Ranks {
   struct Parts {
     explicit Parts(std::span<const std::int64_t> rows) {
       for (const std::int64_t count : rows) {
-        offsets.push_back(static_cast<int>(total));
-        counts.push_back(static_cast<int>(count));
+        offsets.push_back(mpi_count(total));
+        counts.push_back(mpi_count(count));
         total += count;
       }
     }
@@ -252,6 +277,22 @@ class MpiRanks : public Ranks {
     std::vector<int> offsets;
     std::int64_t total = 0;
   };
+
+  // Type, number of rows and shape of a row; nothing of an undefined tensor.
+  static std::string layout_of(const at::Tensor& rows) {
+    if (!rows.defined()) return {};
+    std::vector<std::int64_t> layout = rows.sizes().vec();
+    layout.insert(layout.begin(), static_cast<std::int64_t>(rows.scalar_type()));
+    return {reinterpret_cast<const char*>(layout.data()), layout.size() * sizeof(std::int64_t)};
+  }
+
+  void gather_items(const void* own, void* all, const Parts& parts, MPI_Datatype type) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(MPI_Iallgatherv(own, parts.counts[static_cast<std::size_t>(rank())], type, all,
+                          parts.counts.data(), parts.offsets.data(), type, all_, &request),
+          "a gather of ranks");
+    finish(request);
+  }
 
   void finish(MPI_Request& request) {
     const Heartbeat::Exchanging exchanging(*heartbeat_);
@@ -266,6 +307,7 @@ class MpiRanks : public Ranks {
 
 Ranks& mpi_ranks(int launched) {
   static const std::unique_ptr<MpiRanks> ranks = [launched] {
+    Ranks::limit();  // refused here, not by the thread that needs it
     int given = 0;
     // Several threads exchange: the one that trains, autograd's for a GPU, the heartbeat's.
     if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &given) != MPI_SUCCESS ||
@@ -277,7 +319,7 @@ Ranks& mpi_ranks(int launched) {
       const int found = size_of_world();
       MPI_Finalize();
       throw Error(cat("the launcher started ", launched, " processes, but MPI sees ", found,
-                      ": they would train networks of their own. Start riffle with the mpirun of ",
+                      ": each would do all the work by itself. Start riffle with the mpirun of ",
                       "the MPI it was built with, or srun --mpi=pmix (srun --mpi=list shows what ",
                       "there is)"));
     }

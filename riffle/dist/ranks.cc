@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <stdexcept>
+#include <thread>
+#include <utility>
 
 #include <ATen/ATen.h>
+#include <unistd.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
@@ -17,7 +21,7 @@ namespace {
 
 class FinishedSum : public Ranks::Sum {
  public:
-  bool over() override { return true; }
+  bool done() override { return true; }
   void wait() override {}
 };
 
@@ -29,6 +33,7 @@ class OneRank : public Ranks {
     return std::make_unique<FinishedSum>();
   }
   at::Tensor gather(const at::Tensor& rows) override { return rows; }
+  at::Tensor gather_rows(const at::Tensor& rows) override { return rows; }
   std::vector<std::string> gather_bytes(const std::string& bytes) override { return {bytes}; }
   at::Tensor exchange(const at::Tensor& rows, std::span<const std::int64_t>,
                       std::span<const std::int64_t>) override {
@@ -38,20 +43,57 @@ class OneRank : public Ranks {
   void abort(int exit_code) override { std::_Exit(exit_code); }
 };
 
-// What launchers tell the processes that they start: Open MPI, MPICH and its kin, Slurm, Flux.
-constexpr std::array kSizeVariables = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS",
-                                       "FLUX_JOB_SIZE"};
-constexpr std::array kRankVariables = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID",
-                                       "FLUX_TASK_RANK"};
+// What a launcher tells the processes that it starts.
+struct Launcher {
+  const char* size;
+  const char* rank;
+};
+// Open MPI, MPICH and its kin, Slurm, Flux. The first that is set started this process: mpirun may
+// itself run under Slurm.
+constexpr std::array kLaunchers = {
+    Launcher{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, Launcher{"PMI_SIZE", "PMI_RANK"},
+    Launcher{"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"}, Launcher{"FLUX_JOB_SIZE", "FLUX_TASK_RANK"}};
+
+// Returns 0 for what is not said.
+int told_by_launcher(const char* Launcher::*variable) {
+  for (const Launcher& launcher : kLaunchers) {
+    if (std::getenv(launcher.size) == nullptr) continue;
+    const char* value = std::getenv(launcher.*variable);
+    return value != nullptr ? std::atoi(value) : 0;
+  }
+  return 0;
+}
 
 }  // namespace
 
 std::chrono::seconds Ranks::limit() {
   static const std::chrono::seconds kLimit = [] {
-    const char* given = std::getenv("RIFFLE_RANK_LIMIT");
-    return std::chrono::seconds(given != nullptr ? std::max(1, std::atoi(given)) : 20);
+    constexpr std::int64_t kDefault = 20, kMost = 1'000'000;
+    const char* given = std::getenv(kLimitVariable);
+    const std::int64_t seconds = given != nullptr ? parse_integer(given, kLimitVariable) : kDefault;
+    if (seconds < 1 || seconds > kMost) {
+      throw Error(
+          cat(kLimitVariable, " must be a number of seconds from 1 to ", kMost, ", not ", seconds));
+    }
+    return std::chrono::seconds(seconds);
   }();
   return kLimit;
+}
+
+std::int64_t Ranks::part_of(std::int64_t n) const {
+  if (n % size() != 0) throw std::logic_error(cat(n, " cannot be divided by ", size(), " ranks"));
+  return n / size();
+}
+
+std::string Ranks::fill_in(std::string text) const {
+  for (const auto& [name, number] : {std::pair<std::string_view, int>{"{rank}", rank()},
+                                     {"{ranks}", size()},
+                                     {"{local_rank}", local_rank()}}) {
+    for (auto at = text.find(name); at != std::string::npos; at = text.find(name)) {
+      text.replace(at, name.size(), std::to_string(number));
+    }
+  }
+  return text;
 }
 
 at::Tensor Ranks::sum(const at::Tensor& values) {
@@ -68,16 +110,25 @@ bool Ranks::any(bool holds) {
   return sum(at::full({1}, holds ? 1 : 0, at::kLong)).item<std::int64_t>() > 0;
 }
 
-void Ranks::require_same(std::uint64_t digest, const std::string& what) {
+std::string Ranks::from_first(const std::string& bytes) {
+  return gather_bytes(first() ? bytes : std::string())[0];
+}
+
+std::string Ranks::first_error(const std::string& own) {
+  if (alone()) return own;
+  const auto errors = gather_bytes(own);
+  const auto found = std::ranges::find_if(errors, [](const auto& error) { return !error.empty(); });
+  return found == errors.end() ? std::string() : cat("rank ", found - errors.begin(), ": ", *found);
+}
+
+void Ranks::require_same(std::uint64_t digest, const std::string& what, const std::string& advice) {
   if (alone()) return;
   const at::Tensor all =
       gather(at::full({1}, static_cast<std::int64_t>(digest), at::kLong)).contiguous();
   const auto* digests = all.const_data_ptr<std::int64_t>();
   for (int other = 1; other < size(); ++other) {
     if (digests[other] == digests[0]) continue;
-    throw Error(cat(what, " of rank ", other, " differ from those of rank 0; ranks that do not ",
-                    "agree cannot train one network. All must run the same riffle on the same kind",
-                    " of machine"),
+    throw Error(cat(what, " of rank ", other, " differ from those of rank 0; ", advice),
                 ErrorKind::failure);
   }
 }
@@ -93,27 +144,23 @@ void abort_other_ranks([[maybe_unused]] int exit_code) {
 #endif
 }
 
-void require_one_process(const std::string& command) {
-  const int launched = launched_processes();
-  if (launched == 1) return;
-  throw Error(cat(command, " works in one process, and this is one of ", launched,
-                  "; only riffle train and riffle resume share their work"));
+int launched_processes() { return std::max(1, told_by_launcher(&Launcher::size)); }
+
+bool is_first_process() { return told_by_launcher(&Launcher::rank) == 0; }
+
+std::vector<std::string> launcher_variables() {
+  std::vector<std::string> names;
+  for (const Launcher& launcher : kLaunchers) {
+    names.insert(names.end(), {launcher.size, launcher.rank});
+  }
+  return names;
 }
 
-int launched_processes() {
-  for (const char* name : kSizeVariables) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && std::atoi(value) > 1) return std::atoi(value);
-  }
-  return 1;
-}
-
-bool is_first_process() {
-  for (const char* name : kRankVariables) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && std::atoi(value) > 0) return false;
-  }
-  return true;
+std::int64_t threads_per_rank(Ranks& ranks) {
+  const std::int64_t cores = std::thread::hardware_concurrency();
+  const bool bound = cores < ::sysconf(_SC_NPROCESSORS_ONLN);
+  const std::int64_t here = std::max<std::int64_t>(1, bound ? cores : cores / ranks.local_size());
+  return std::stoll(ranks.from_first(std::to_string(here)));
 }
 
 Ranks& ranks_of_process() {
@@ -124,7 +171,7 @@ Ranks& ranks_of_process() {
 #else
   throw Error(
       cat("this is one of ", launched, " processes, but this riffle was built without MPI, ",
-          "and each would train a network of its own; install libopenmpi-dev and build ", "again"));
+          "and each would do all the work by itself; install libopenmpi-dev and build again"));
 #endif
 }
 

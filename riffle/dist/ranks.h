@@ -9,7 +9,10 @@
 // through host memory.
 //
 // A rank that died, was stopped or hangs ends the process on all ranks, with a message that names
-// it: see limit() and Working. Used by one thread.
+// it: see limit() and Working.
+//
+// Threads may take turns, as the one that trains and autograd's for a GPU do; no two may call at
+// once.
 #pragma once
 
 #include <chrono>
@@ -25,16 +28,17 @@ namespace riffle {
 
 class Ranks {
  public:
-  // Returns the time without a sign of life after which a rank counts as lost: 20 s, or what the
-  // environment variable RIFFLE_RANK_LIMIT says.
+  static constexpr const char* kLimitVariable = "RIFFLE_RANK_LIMIT";
+  // Returns the time without a sign of life after which a rank counts as lost: 20 s, or as many as
+  // the environment variable says. Throws Error if that is not a number of seconds.
   static std::chrono::seconds limit();
 
   // A sum that was begun. Destroying it waits as well.
   class Sum {
    public:
     virtual ~Sum() = default;
-    // Lets the exchange continue, and returns whether it is over.
-    virtual bool over() = 0;
+    // Lets the exchange make progress, and returns whether it is done.
+    virtual bool done() = 0;
     // Waits until the tensor holds the sum.
     virtual void wait() = 0;
   };
@@ -53,14 +57,23 @@ class Ranks {
   int local_rank() const { return local_rank_; }
   int local_size() const { return local_size_; }
 
-  // Begins to add the tensors of all ranks up, in place. Requires float32, float64 or int64 on the
-  // CPU, contiguous, of the same shape on all ranks; it must not be touched before the sum is over.
-  // The result has the same bits on all ranks.
+  // Returns how many of n samples are one rank's: an equal part, rank 0's first. Requires that
+  // size() divides n.
+  std::int64_t part_of(std::int64_t n) const;
+  // Returns the text with {rank}, {ranks} and {local_rank} replaced by this rank's numbers.
+  std::string fill_in(std::string text) const;
+
+  // Begins to sum the tensors of all ranks, in place. Requires float32, float64 or int64 on the
+  // CPU, contiguous, of the same shape on all ranks, and that nobody touches it before the sum is
+  // done. The result has the same bits on all ranks.
   virtual std::unique_ptr<Sum> begin_sum(const at::Tensor& values) = 0;
   // Returns the sum of the tensors of all ranks, on the device of `values`.
   at::Tensor sum(const at::Tensor& values);
   // Returns the rows of all ranks one after the other. Requires the same shape on all ranks.
   virtual at::Tensor gather(const at::Tensor& rows) = 0;
+  // Returns the same for ranks that have different numbers of rows. An undefined tensor has none;
+  // the result is undefined if all are.
+  virtual at::Tensor gather_rows(const at::Tensor& rows) = 0;
   // Returns the bytes of all ranks, by rank; they may differ in length.
   virtual std::vector<std::string> gather_bytes(const std::string& bytes) = 0;
   // Sends rows to all ranks: the first send[0] to rank 0, the next send[1] to rank 1 and so on.
@@ -73,9 +86,14 @@ class Ranks {
 
   // Returns whether it holds on any rank.
   bool any(bool holds);
+  // Returns what rank 0 gave.
+  std::string from_first(const std::string& bytes);
+  // Returns the first error that is not empty, after its rank ("rank 1: no such file"), or an empty
+  // text. For what may fail on one rank and must then fail on all.
+  std::string first_error(const std::string& own);
   // Throws Error, naming the first rank that differs from rank 0, unless `digest` is the same on
-  // all. `what` says in the message what it is of.
-  void require_same(std::uint64_t digest, const std::string& what);
+  // all. `what` says in the message what it is of, and `advice` what to do.
+  void require_same(std::uint64_t digest, const std::string& what, const std::string& advice);
 
   // While such an object exists this rank is expected to compute or exchange. If it does neither
   // for limit(), it hangs, and the others end the run. Without one (waiting for a stream or a disk)
@@ -122,13 +140,17 @@ Ranks& ranks_of_process();
 // returns. For a process that failed and would leave the others waiting.
 void abort_other_ranks(int exit_code);
 
-// Throws Error, naming the command, if a launcher started several processes.
-void require_one_process(const std::string& command);
-
 // Returns the number of processes that the launcher (mpirun, srun) says it started with this one; 1
 // without a launcher.
 int launched_processes();
 // Returns whether the launcher calls this process the first of those.
 bool is_first_process();
+// Returns the names of the environment variables that say so. A program that a rank starts for
+// itself must not inherit them: it is not a rank.
+std::vector<std::string> launcher_variables();
+
+// Returns the threads for each rank of a machine: its cores, divided by its ranks unless the
+// launcher bound each to some. All ranks must call it, and get rank 0's number.
+std::int64_t threads_per_rank(Ranks& ranks);
 
 }  // namespace riffle

@@ -5,6 +5,7 @@
 
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
+#include "riffle/dist/ranks.h"
 
 namespace riffle {
 
@@ -34,7 +35,8 @@ void RunProbes::start(const std::string& checkpoint, std::int64_t update) {
   }
   probed_ = update;
   try {
-    child_ = std::make_unique<ChildProcess>(command);
+    // Of a run by several ranks, the probe is not one.
+    child_ = std::make_unique<ChildProcess>(command, ChildErrors::inherited, launcher_variables());
   } catch (const Error& error) {
     log_warning(cat("a probe could not be started: ", error.what()));
   }

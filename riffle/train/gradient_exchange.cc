@@ -75,7 +75,7 @@ void GradientExchange::take(Parameter& parameter, const at::Tensor& gradient) {
   if (--bucket.missing == 0) bucket.sum = ranks_.begin_sum(bucket.values);
   // MPI may only make progress when it is called.
   for (Bucket& other : buckets_) {
-    if (other.sum) other.sum->over();
+    if (other.sum) other.sum->done();
   }
 }
 

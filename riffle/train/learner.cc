@@ -24,7 +24,7 @@
 namespace riffle {
 namespace {
 
-// Until all ranks compare what they have.
+// How often all ranks compare their weights and buffers.
 constexpr std::int64_t kUpdatesBetweenChecks = 500;
 
 std::uint64_t digest(const NamedTensors& tensors) {
@@ -111,11 +111,13 @@ struct Learner::State {
     return same_clip_share(clips);
   }
 
-  // Ranks that differ, by a broken machine or another kind of one, would never agree again.
+  // Ranks whose weights differ, on a faulty machine or on one of another kind, never agree again.
   void require_agreement() {
     if (ranks.alone()) return;
-    ranks.require_same(digest(save_state(updater->objective())), "the weights");
-    ranks.require_same(digest({{"live", integers_tensor(buffer.live())}}), "the buffer's samples");
+    constexpr const char* kAdvice = "all must run the same riffle on the same kind of machine";
+    ranks.require_same(digest(save_state(updater->objective())), "the weights", kAdvice);
+    ranks.require_same(digest({{"live", integers_tensor(buffer.live())}}), "the buffer's samples",
+                       kAdvice);
   }
 
   double junk_share(std::span<const Slot> slots) const {
