@@ -47,15 +47,7 @@ DividedStore::DividedStore(const BufferConfig& config, std::int64_t slots, int p
       picture_size_(picture_size),
       device_(device),
       ranks_(ranks),
-      own_(make_store(config, slots_a_rank(slots, ranks), picture_size, device)) {}
-
-std::size_t DividedStore::part(std::span<const std::int64_t> slots) const {
-  const auto ranks = static_cast<std::size_t>(ranks_.size());
-  if (slots.size() % ranks != 0) {
-    throw std::logic_error(cat(slots.size(), " pictures cannot be divided by ", ranks, " ranks"));
-  }
-  return slots.size() / ranks;
-}
+      own_(make_store(config, slots_per_rank(slots, ranks), picture_size, device)) {}
 
 std::vector<std::int64_t> DividedStore::places(std::span<const std::int64_t> slots) const {
   std::vector<std::int64_t> places;
@@ -68,19 +60,19 @@ std::vector<std::int64_t> DividedStore::places(std::span<const std::int64_t> slo
   return places;
 }
 
-Store& DividedStore::passing(std::size_t pictures) const {
-  if (!passing_ || pictures > passing_slots_) {
-    passing_slots_ = std::max<std::size_t>(1, pictures);
-    passing_ =
-        make_store(config_, static_cast<std::int64_t>(passing_slots_), picture_size_, device_);
+Store& DividedStore::staging(std::size_t pictures) const {
+  if (!staging_ || pictures > staging_size_) {
+    staging_size_ = std::max<std::size_t>(1, pictures);
+    staging_ =
+        make_store(config_, static_cast<std::int64_t>(staging_size_), picture_size_, device_);
   }
-  return *passing_;
+  return *staging_;
 }
 
 void DividedStore::put(std::span<const std::int64_t> slots, const at::Tensor& pictures) {
-  const std::size_t count = part(slots);
+  const auto count = static_cast<std::size_t>(ranks_.part_of(std::ssize(slots)));
   const auto rank = static_cast<std::size_t>(ranks_.rank());
-  Store& brought = passing(count);
+  Store& brought = staging(count);
   brought.put(first_places(count), pictures);
 
   RowsByRank sent(ranks_.size()), received(ranks_.size());
@@ -93,13 +85,13 @@ void DividedStore::put(std::span<const std::int64_t> slots, const at::Tensor& pi
   const at::Tensor stored =
       ranks_.exchange(brought.read(sent.in_order()), sent.counts(), received.counts());
   if (!kept.empty()) own_->write(places(kept), stored);
-  passed_.assign(slots.begin(), slots.end());
+  staged_slots_.assign(slots.begin(), slots.end());
 }
 
 Pictures DividedStore::get(std::span<const std::int64_t> slots) const {
-  const std::size_t count = part(slots);
+  const auto count = static_cast<std::size_t>(ranks_.part_of(std::ssize(slots)));
   const auto rank = static_cast<std::size_t>(ranks_.rank());
-  if (!std::ranges::equal(passed_, slots)) {
+  if (!std::ranges::equal(staged_slots_, slots)) {
     RowsByRank sent(ranks_.size()), received(ranks_.size());
     for (std::size_t i = 0; i < slots.size(); ++i) {
       const auto to = i / count;
@@ -108,11 +100,11 @@ Pictures DividedStore::get(std::span<const std::int64_t> slots) const {
     }
     const at::Tensor stored =
         ranks_.exchange(own_->read(places(sent.in_order())), sent.counts(), received.counts());
-    passed_.clear();
-    if (count > 0) passing(count).write(received.in_order(), stored);
-    passed_.assign(slots.begin(), slots.end());
+    staged_slots_.clear();
+    if (count > 0) staging(count).write(received.in_order(), stored);
+    staged_slots_.assign(slots.begin(), slots.end());
   }
-  return passing(count).get(first_places(count));
+  return staging(count).get(first_places(count));
 }
 
 at::Tensor DividedStore::read(std::span<const std::int64_t> slots) const {
@@ -120,8 +112,11 @@ at::Tensor DividedStore::read(std::span<const std::int64_t> slots) const {
 }
 
 void DividedStore::write(std::span<const std::int64_t> slots, const at::Tensor& stored) {
+  // Other ranks would keep old copies, or wait for an exchange in which this one takes no part.
+  if (!staged_slots_.empty()) {
+    throw std::logic_error("pictures divided over ranks are written before any are put");
+  }
   own_->write(places(slots), stored);
-  passed_.clear();
 }
 
 }  // namespace riffle

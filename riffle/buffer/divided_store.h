@@ -1,12 +1,13 @@
 // Pictures divided over ranks (riffle/dist): slot s lives with rank s % ranks.
 //
-// All ranks put and get together, with the same slots, which are those of all ranks: the first
-// equal part of them is rank 0's, the next rank 1's and so on. A rank gives to put() the pictures
-// of its part, wherever they will live, and get() returns those of its part, wherever they lived.
-// They travel as they are kept, so JPEGs are encoded by who brings them and decoded by who wants
-// them. Requires a number of slots that the number of ranks divides.
+// All ranks call put() and get() together, with the same slots: the first equal part of them is
+// rank 0's, the next rank 1's and so on. A rank passes put() the pictures of its part, wherever
+// they will live, and get() returns those of its part, wherever they live. They travel as they are
+// stored, so a JPEG is encoded by the rank that brings it and decoded by the one that asks for it.
+// Requires a number of slots that the number of ranks divides.
 //
-// read() and write() are a rank's own business: they take slots that live here.
+// A rank calls read() and write() by itself, for slots that live with it. write() requires that
+// nothing was put yet: it restores what was saved.
 #pragma once
 
 #include <memory>
@@ -23,8 +24,8 @@ class DividedStore : public Store {
   DividedStore(const BufferConfig& config, std::int64_t slots, int picture_size, at::Device device,
                Ranks& ranks);
 
-  // Returns how many of `slots` slots live with one rank at the most.
-  static std::int64_t slots_a_rank(std::int64_t slots, const Ranks& ranks) {
+  // Returns how many of `slots` slots live with one rank at most.
+  static std::int64_t slots_per_rank(std::int64_t slots, const Ranks& ranks) {
     return (slots + ranks.size() - 1) / ranks.size();
   }
 
@@ -44,8 +45,7 @@ class DividedStore : public Store {
  private:
   int owner(std::int64_t slot) const { return owner(slot, ranks_); }
   std::vector<std::int64_t> places(std::span<const std::int64_t> slots) const;
-  std::size_t part(std::span<const std::int64_t> slots) const;
-  Store& passing(std::size_t pictures) const;
+  Store& staging(std::size_t pictures) const;
 
   const BufferConfig config_;
   const int picture_size_;
@@ -53,9 +53,10 @@ class DividedStore : public Store {
   Ranks& ranks_;
   std::unique_ptr<Store> own_;
   // This rank's part of the last put() or get(), in order.
-  mutable std::unique_ptr<Store> passing_;
-  mutable std::size_t passing_slots_ = 0;
-  mutable std::vector<std::int64_t> passed_;
+  mutable std::unique_ptr<Store> staging_;
+  mutable std::size_t staging_size_ = 0;
+  // The slots of that put() or get(), of all ranks; the same on all.
+  mutable std::vector<std::int64_t> staged_slots_;
 };
 
 }  // namespace riffle

@@ -1,6 +1,7 @@
 // Run alone and under mpirun as several ranks: one buffer divided over ranks keeps, evicts and
 // draws what one process with the whole buffer does.
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -8,7 +9,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "riffle/base/error.h"
 #include "riffle/base/random.h"
+#include "riffle/buffer/memory_plan.h"
 #include "riffle/buffer/replay_buffer.h"
 #include "riffle/dist/ranks.h"
 #include "riffle/tensors/unit_length.h"
@@ -57,7 +60,7 @@ std::vector<Sample> batch_at(std::uint64_t first) {
 }
 
 at::Tensor part_of(const at::Tensor& rows, const Ranks& ranks) {
-  const std::int64_t part = rows.size(0) / ranks.size();
+  const std::int64_t part = ranks.part_of(rows.size(0));
   return rows.narrow(0, ranks.rank() * part, part);
 }
 
@@ -161,6 +164,22 @@ TEST_F(RanksReplayBuffer, SavePicturesByRank) {
   const at::Tensor rows = before.tensor.index_select(0, integers_tensor(before.indices)).clone();
   const Pictures after = restored.pictures(restored.live());
   EXPECT_TRUE(after.tensor.index_select(0, integers_tensor(after.indices)).equal(rows));
+  // Not once all ranks have exchanged pictures, which they would then know by other copies.
+  if (!ranks_.alone()) {
+    EXPECT_THROW(restored.put_stored(changed, stored), std::logic_error);
+  }
+}
+
+TEST_F(RanksReplayBuffer, ShareTheMemoryOfTheirMachine) {
+  if (ranks_.alone()) return;
+  constexpr int kLarge = 1024;
+  constexpr double kPictureBytes = 3.0 * kLarge * kLarge;
+  // Three quarters of the memory for each rank.
+  const double samples =
+      0.75 * static_cast<double>(available_memory(at::kCPU).host) / kPictureBytes * ranks_.size();
+  BufferConfig config = divided_config("fifo", Storage::raw);
+  config.capacity = std::to_string(static_cast<std::int64_t>(samples));
+  EXPECT_THROW(ReplayBuffer(config, kBatch, kLarge, kFeatures, 3, at::kCPU, ranks_), Error);
 }
 
 }  // namespace

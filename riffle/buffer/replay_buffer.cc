@@ -169,7 +169,8 @@ ReplayBuffer::ReplayBuffer(const BufferConfig& config, std::int64_t batch, int p
   config.validate();
   auto& s = *state_;
   s.config = config;
-  const auto available = available_memory(device);
+  auto available = available_memory(device);
+  available.host /= static_cast<std::uint64_t>(ranks.local_size());
   s.config.memory = choose_memory(config, batch, picture_size, feature_dim, device, available);
   const auto plan = plan_memory(s.config, batch, picture_size, feature_dim, device);
   require_fits(plan.share_of(ranks), available);
@@ -229,7 +230,7 @@ void ReplayBuffer::insert(std::span<const Sample> batch, const at::Tensor& pictu
   auto& s = *state_;
   const auto count = static_cast<std::int64_t>(batch.size());
   if (count > s.batch) misused(cat("a batch of ", count, " samples; at most ", s.batch, " fit"));
-  const auto here = count / s.ranks->size();
+  const auto here = s.ranks->part_of(count);
   if (pictures.sizes() != at::IntArrayRef({here, s.picture_size, s.picture_size, 3})) {
     misused(cat("pictures are ", pictures.sizes(), " for ", count, " samples"));
   }

@@ -10,6 +10,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/dist/ranks.h"
 
 namespace riffle {
 namespace {
@@ -39,7 +40,10 @@ std::string visible_gpu(const std::string& visible, std::int64_t index) {
                   all.size() == 1 ? " GPU" : " GPUs"));
 }
 
-at::Device open_device(const std::string& name) {
+at::Device open_device(const std::string& given) {
+  // Only such a name makes this process join its ranks.
+  const std::string name =
+      given.find('{') == std::string::npos ? given : ranks_of_process().fill_in(given);
   if (name == "cpu") return at::kCPU;
   const bool numbered = name.starts_with(kNumbered);
   if (!numbered && name != "cuda" && name != "gpu") {

@@ -8,7 +8,9 @@
 
 namespace riffle {
 
-// Returns the device: cpu, cuda (also called gpu), or cuda:N, the GPU of that index, from 0.
+// Returns the device: cpu, cuda (also called gpu), or cuda:N, the GPU of that index, from 0. In
+// cuda:{local_rank} N is this rank's number on its machine (riffle/dist); 0 in a process that was
+// started alone, as one that probes such a run.
 //
 // A process uses one GPU. cuda:N hides the others from it, so N must be asked for before anything
 // else in the process uses CUDA; here the device is then called cuda. Throws Error for an unknown

@@ -23,5 +23,13 @@ TEST(Device, NamesThatAreUnknownAreRefused) {
   }
 }
 
+TEST(Device, ThatIsARanksOwnIsTheFirstOfAProcessAlone) {
+  try {
+    EXPECT_TRUE(open_device("cuda:{local_rank}").is_cuda());
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("device cuda:0: "));
+  }
+}
+
 }  // namespace
 }  // namespace riffle

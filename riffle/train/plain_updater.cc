@@ -30,9 +30,9 @@ PlainUpdater::PlainUpdater(const UpdaterConfig& config, std::shared_ptr<Objectiv
                            at::Device device, Ranks& ranks)
     : device_(device),
       ranks_(ranks),
-      first_place_(ranks.rank() * (config.train.batch / ranks.size())),
+      first_place_(ranks.rank() * ranks.part_of(config.train.batch)),
       fresh_(std::clamp<std::int64_t>(config.train.fresh_samples() - first_place_, 0,
-                                      config.train.batch / ranks.size())),
+                                      ranks.part_of(config.train.batch))),
       pool_(static_cast<int>(config.train.threads)),
       training_views_(config.augment, config.seed, pool_),
       arrival_views_(no_augmentation(config.augment.size), /*seed=*/0, pool_),

@@ -1,8 +1,12 @@
 // Run alone and under mpirun as several ranks: several ranks learn what one process learns.
 #include <cmath>
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "riffle/base/error.h"
@@ -71,6 +75,15 @@ TEST_F(RanksLearner, FollowOneProcessWithTheSameBatch) {
   expect_same_training(shared_config("none"), 3);
 }
 
+// Four ranks with 16 samples each, among others.
+TEST_F(RanksLearner, FollowOneProcessWithABatchOf64) {
+  LearnerConfig config = shared_config("fifo");
+  config.train.batch = 64;
+  config.buffer.capacity = "128";
+  if (64 % ranks_.size() != 0) GTEST_SKIP() << "64 cannot be divided by " << ranks_.size();
+  expect_same_training(config, 20);
+}
+
 TEST_F(RanksLearner, FollowOneProcessWithEveryMethod) {
   for (const auto& objective : objective_names()) {
     SCOPED_TRACE(objective);
@@ -122,6 +135,66 @@ TEST_F(RanksLearner, StopTogether) {
   EXPECT_FALSE(learner.advance());
   EXPECT_TRUE(learner.stopped());
   EXPECT_EQ(learner.update(), 1);
+}
+
+// Gives nothing until it is stopped, as a camera without power.
+class SilentStream : public Stream {
+ public:
+  std::optional<Sample> next() override {
+    std::unique_lock lock(mutex_);
+    asked_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return stopped_; });
+    return std::nullopt;
+  }
+  void stop() override {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    changed_.notify_all();
+  }
+  void wait_until_asked() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return asked_; });
+  }
+  std::string position() const override { return "0"; }
+  void seek(const std::string&) override {}
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool asked_ = false;
+  bool stopped_ = false;
+};
+
+TEST_F(RanksLearner, StopTogetherWhileOneWaitsForItsStream) {
+  const bool waits = ranks_.rank() == ranks_.size() - 1;
+  SilentStream silent;
+  const auto stream = open_stream(kSource);
+  Learner learner(shared_config("fifo"), waits ? silent : *stream, {ranks_, /*own_streams=*/true});
+  std::thread stopper([&] {
+    if (!waits) return;
+    silent.wait_until_asked();
+    learner.stop();
+  });
+  EXPECT_FALSE(learner.advance()) << "and no complaint that the stream was too short";
+  EXPECT_TRUE(learner.stopped());
+  stopper.join();
+}
+
+TEST_F(RanksLearner, NameTheRankThatReadOtherPictures) {
+  if (ranks_.alone()) return;
+  const bool skips = ranks_.rank() == ranks_.size() - 1;
+  const auto stream = open_stream(kSource);
+  if (skips) stream->next();
+  Learner learner(shared_config("fifo"), *stream, {ranks_});
+  try {
+    learner.advance();
+    FAIL() << "one rank is a picture ahead";
+  } catch (const StreamError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr(cat("rank ", ranks_.size() - 1,
+                                                     " is at another place in the stream")));
+  }
+  EXPECT_EQ(learner.samples_seen(), 0);
 }
 
 TEST_F(RanksLearner, EndTogetherWithTheShortestStream) {

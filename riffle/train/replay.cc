@@ -28,8 +28,8 @@ Replay::Replay(const TrainConfig& train, std::uint64_t seed, Stream& stream, Rep
       temporal_(temporal),
       sharing_(sharing),
       position_(stream.position()),
-      intake_(stream, sharing.part_of(train.samples_per_stream_batch()), buffer.picture_size(),
-              kAhead, buffer.picture_device(), sharing.stream_share()),
+      intake_(stream, sharing.ranks.part_of(train.samples_per_stream_batch()),
+              buffer.picture_size(), kAhead, buffer.picture_device(), sharing.stream_share()),
       batches_(intake_, sharing) {
   if (train.samples_per_stream_batch() > buffer.batch()) {
     throw Error(cat("the buffer takes ", buffer.batch(), " samples at once, not batches of ",
@@ -63,6 +63,7 @@ std::vector<std::int64_t> Replay::partners_in(const StreamBatch& batch) {
 }
 
 void Replay::insert(StreamBatch batch) {
+  const Ranks::Working working(sharing_.ranks);
   const auto start = Clock::now();
   buffer_.insert(batch.samples, batch.pictures, features_of_, partners_in(batch));
   samples_seen_ += train_.samples_per_stream_batch();
@@ -80,15 +81,13 @@ void Replay::insert(StreamBatch batch) {
 }
 
 bool Replay::take_stream_batch() {
-  bool stop = stop_asked_;
-  auto batch = batches_.take(stop);
-  if (batch) {
-    insert(std::move(*batch));
-  } else {
-    // Only those who have no batch look at it before they ask all ranks again.
-    stopping_ = stopping_ || (sharing_.ranks.alone() ? stop_asked_.load() : stop);
+  auto batch = batches_.take();
+  if (!batch) {
+    stop_agreed();  // a stream that was stopped looks like one that has ended
+    return false;
   }
-  return batch.has_value();
+  insert(std::move(*batch));
+  return true;
 }
 
 bool Replay::stop_agreed() {
@@ -111,6 +110,7 @@ void Replay::take_due() {
   }
   const std::size_t ready = batches_.ready();
   draws_due_ = ready == 0 && batches_.ended() && !train_.drain ? 0 : 1;
+  if (draws_due_ == 0) stop_agreed();
   for (std::size_t i = 0; i < ready && take_stream_batch(); ++i) {
   }
 }

@@ -79,6 +79,7 @@ class Replay {
 
  private:
   bool take_stream_batch();
+  // Asks all ranks whether one of them was told to stop.
   bool stop_agreed();
   void insert(StreamBatch batch);
   std::vector<std::int64_t> partners_in(const StreamBatch& batch);
@@ -102,7 +103,7 @@ class Replay {
   // By the stream's own count, until then.
   std::map<std::string, std::int64_t> skipped_before_;
   std::optional<std::int64_t> period_;
-  // Since the last batch or draw all ranks know of it.
+  // Of any rank; all ranks have agreed on it.
   bool stopping_ = false;
   std::atomic<bool> stop_asked_ = false;
   double taking_ = 0;

@@ -16,9 +16,9 @@ using Json = nlohmann::json;
 
 constexpr const char* kPositions = "ranks";
 
-// What a rank tells the others of its batch, or of why it has none.
-std::string told(const std::optional<StreamBatch>& batch, bool stop, const StreamError* error) {
-  Json message = {{"stop", stop}};
+// Returns what a rank tells the others about its batch, or why it has none.
+std::string describe_batch(const std::optional<StreamBatch>& batch, const StreamError* error) {
+  Json message = Json::object();
   if (error != nullptr) {
     message["error"] = error->what();
     message["bad_input"] = error->kind() == ErrorKind::bad_input;
@@ -45,8 +45,8 @@ std::int64_t clip_of_stream(std::int64_t clip, std::size_t stream) {
   return static_cast<std::int64_t>(moved >> 1);
 }
 
-void add_samples(const Json& told_samples, std::size_t stream, std::vector<Sample>& samples) {
-  for (const Json& known : told_samples) {
+void add_samples(const Json& described, std::size_t stream, std::vector<Sample>& samples) {
+  for (const Json& known : described) {
     Sample sample;
     sample.index = known[0];
     sample.clip = clip_of_stream(known[1], stream);
@@ -62,9 +62,21 @@ void add_samples(const Json& told_samples, std::size_t stream, std::vector<Sampl
                     message["bad_input"].get<bool>() ? ErrorKind::bad_input : ErrorKind::failure);
 }
 
+// One picture more or less on one rank would shift all that follow, and nobody would notice.
+void require_same_place(const std::vector<Json>& all) {
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank]["position"] == all[0]["position"]) continue;
+    throw StreamError(
+        cat("rank ", rank, " is at another place in the stream than rank 0: it did ",
+            "not read the same pictures. All must see the same files; or give each a ",
+            "stream of its own, by {rank} in the address"),
+        ErrorKind::failure);
+  }
+}
+
 }  // namespace
 
-std::optional<StreamBatch> SharedStream::take(bool& stop) {
+std::optional<StreamBatch> SharedStream::take() {
   if (sharing_.ranks.alone()) return intake_.take();
   std::optional<StreamBatch> own;
   std::optional<StreamError> error;
@@ -75,16 +87,16 @@ std::optional<StreamBatch> SharedStream::take(bool& stop) {
   }
   std::vector<Json> all;
   for (const auto& bytes :
-       sharing_.ranks.gather_bytes(told(own, stop, error ? &*error : nullptr))) {
+       sharing_.ranks.gather_bytes(describe_batch(own, error ? &*error : nullptr))) {
     all.push_back(Json::from_cbor(bytes));
   }
   bool whole = true;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].contains("error")) rethrow(all[rank], rank);
-    stop = stop || all[rank]["stop"].get<bool>();
     whole = whole && all[rank].contains("samples");
   }
   if (!whole) return std::nullopt;
+  if (!sharing_.own_streams) require_same_place(all);
 
   StreamBatch batch;
   batch.pictures = std::move(own->pictures);
@@ -93,7 +105,7 @@ std::optional<StreamBatch> SharedStream::take(bool& stop) {
     add_samples(all[rank]["samples"], sharing_.own_streams ? rank : 0, batch.samples);
     positions.below.push_back(all[rank]["position"]);
   }
-  // What ranks that divide one stream say of it is the same.
+  // Ranks that divide one stream all report the same; counting it once is enough.
   const std::size_t streams = sharing_.own_streams ? all.size() : 1;
   for (std::size_t i = 0; i < streams; ++i) {
     for (const auto& [reason, count] : all[i]["skipped"].items()) {

@@ -18,8 +18,6 @@ struct Sharing {
   // Each rank has a stream of its own. Otherwise all opened the same one, and divide it.
   bool own_streams = false;
 
-  // Returns this rank's part of what all read or train on.
-  std::int64_t part_of(std::int64_t samples) const { return samples / ranks.size(); }
   // Returns which part of the stream this rank reads.
   StreamShare stream_share() const {
     return own_streams ? StreamShare() : StreamShare{ranks.rank(), ranks.size()};
@@ -32,13 +30,14 @@ class SharedStream {
 
   // Waits for the next batch of all ranks and returns it: the samples of all, rank by rank, with
   // this rank's pictures. Returns nothing, on all ranks, if the stream ended or was stopped on one.
-  // Throws StreamError, on all, for what the stream of one threw. `stop` is set on all ranks if it
-  // was on one.
-  std::optional<StreamBatch> take(bool& stop);
+  // Throws StreamError, on all, for what the stream of one threw, and if ranks that divide one
+  // stream are no longer at the same place in it.
+  std::optional<StreamBatch> take();
 
   // Returns how many batches all ranks have ready.
   std::size_t ready();
-  // Returns whether the stream of some rank has ended. Requires that ready() returned 0.
+  // Returns whether the stream of some rank has ended or was stopped. Requires that ready()
+  // returned 0.
   bool ended() { return sharing_.ranks.any(intake_.ended()); }
 
   // Returns this rank's part of a StreamBatch::position. Throws Error if it is of another number of

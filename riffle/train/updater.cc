@@ -27,6 +27,12 @@ std::unique_ptr<Updater> make_updater(const UpdaterConfig& config,
     return std::make_unique<UpdaterGpu>(config, std::move(objective));
   }
 #endif
+  // On the CPU it was refused above.
+  if (config.train.precision == Precision::bfloat16) {
+    throw Error(cat("train.precision=bfloat16 does not work ",
+                    ranks.alone() ? "with pictures this large" : "on several ranks yet",
+                    "; use best, which is float32 here"));
+  }
   return std::make_unique<PlainUpdater>(config, std::move(objective), device, ranks);
 }
 
