@@ -1,6 +1,7 @@
 #include "apps/riffle/commands.h"
 #include "apps/riffle/companions.h"
 #include "apps/riffle/training_result.h"
+#include "apps/riffle/version.h"
 
 #include "riffle/run/training.h"
 
@@ -52,6 +53,7 @@ void add_resume_command(CLI::App& app) {
     const auto edited = options->edited_config ? EditedConfig::accept : EditedConfig::refuse;
     TrainingOptions training;
     training.probe_program = probe_program();
+    training.version = version_text();
     print_training_result(
         options->run, resume(options->run, options->assignments, edited, training), options->json);
   });

@@ -2,6 +2,7 @@
 #include "apps/riffle/companions.h"
 #include "apps/riffle/config_flags.h"
 #include "apps/riffle/training_result.h"
+#include "apps/riffle/version.h"
 
 #include "riffle/run/training.h"
 
@@ -50,6 +51,7 @@ void run_train(const TrainOptions& options) {
   const auto page = watch_child(options.run, options.watch);
   TrainingOptions training = options.training;
   training.probe_program = probe_program();
+  training.version = version_text();
   print_training_result(options.run, train(config, options.run, training), options.json);
 }
 

@@ -14,7 +14,12 @@
 namespace riffle {
 
 FileLock::FileLock(const std::filesystem::path& path, const std::string& what, IfTaken if_taken)
-    : what_(what), file_(path, O_RDWR | O_CREAT | O_CLOEXEC) {
+    : what_(what),
+      file_(path, O_CLOEXEC | (if_taken == IfTaken::join ? O_RDONLY : O_RDWR | O_CREAT)) {
+  if (if_taken == IfTaken::join) {
+    require_in_place();
+    return;
+  }
   const int no_wait = if_taken == IfTaken::refuse ? LOCK_NB : 0;
   int locked = -1;
   do {

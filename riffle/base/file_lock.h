@@ -13,12 +13,16 @@ class LostLock : public Error {
   using Error::Error;
 };
 
-enum class IfTaken { refuse, wait };
+enum class IfTaken {
+  refuse,
+  wait,
+  join,  // the holder works with this process: only require_in_place() is of use
+};
 
 class FileLock {
  public:
   // Creates the file if it is missing. If the lock is taken, waits, or throws Error naming `what`
-  // and the process that holds it.
+  // and the process that holds it. With `join` the file must be there, and nothing is taken.
   FileLock(const std::filesystem::path& path, const std::string& what,
            IfTaken if_taken = IfTaken::refuse);
 

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <map>
 
+#include <nlohmann/json.hpp>
+
 #include "riffle/base/clock.h"
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
@@ -39,7 +41,8 @@ Checkpointer::Checkpointer(const RunFolder& folder, const Config& config, Learne
   status_.last_update = last.empty() ? 0 : learner.update();
   lost_ = log_.take_lost();
   is_missing_.assign(static_cast<std::size_t>(learner.buffer().slots()), false);
-  remove_old();
+  if (learner.ranks().first()) remove_old();
+  remove_unused_elsewhere({});
   thread_ = std::thread([this] { run(); });
 }
 
@@ -201,11 +204,8 @@ bool Checkpointer::make_together(double seconds) {
   if (ranks.first()) checkpoint = present(seconds);
   for (const Slot slot : learner_.buffer().live()) checkpoint.places.push_back(places.at(slot));
   log_.need(segments_of(checkpoint));
-  if (ranks.first()) {
-    push(std::move(checkpoint));
-  } else {
-    remove_unused(segments_of(checkpoint));
-  }
+  remove_unused_elsewhere(segments_of(checkpoint));
+  if (ranks.first()) push(std::move(checkpoint));
   return true;
 }
 
@@ -308,7 +308,6 @@ void Checkpointer::write(Checkpoint& checkpoint) {
 }
 
 void Checkpointer::remove_old() {
-  if (!learner_.ranks().first()) return remove_unused({});
   try {
     folder_.require_in_place();
     folder_.remove_uncommitted();
@@ -319,17 +318,26 @@ void Checkpointer::remove_old() {
   }
 }
 
-// On ranks that write no checkpoints: those on disk, and one that is about to be, need their
-// segments.
-void Checkpointer::remove_unused(std::set<std::int64_t> needed) {
+// On the ranks that write no checkpoints: removes segments that neither a checkpoint on disk nor
+// one that is about to be needs. All ranks must call it, while the thread of rank 0 has nothing to
+// do: rank 0 lists the checkpoints, since a network file system may show the others an old listing.
+void Checkpointer::remove_unused_elsewhere(std::set<std::int64_t> needed) {
+  Ranks& ranks = learner_.ranks();
+  if (ranks.alone()) return;
+  std::string listed;
   try {
-    for (const auto& name : folder_.checkpoint_names()) {
-      needed.merge(checkpoint_segments(folder_, name));
+    if (ranks.first()) {
+      for (const auto& name : folder_.checkpoint_names()) {
+        needed.merge(checkpoint_segments(folder_, name));
+      }
+      listed = nlohmann::json(needed).dump();
     }
-    log_.remove_unused(needed);
   } catch (const std::exception&) {
-    // Rank 0 removed one meanwhile. Too many pictures on disk are better than too few.
+    // A damaged one. Too many pictures on disk are better than too few.
   }
+  listed = ranks.from_first(listed);
+  if (ranks.first() || listed.empty()) return;
+  log_.remove_unused(nlohmann::json::parse(listed).get<std::set<std::int64_t>>());
 }
 
 void Checkpointer::failed(const Job& job, const std::string& why) {

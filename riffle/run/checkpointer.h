@@ -100,7 +100,7 @@ class Checkpointer {
   void carry_out(Job& job);
   void write(Checkpoint& checkpoint);
   void remove_old();
-  void remove_unused(std::set<std::int64_t> needed);
+  void remove_unused_elsewhere(std::set<std::int64_t> needed);
   void failed(const Job& job, const std::string& why);
 
   const RunFolder folder_;

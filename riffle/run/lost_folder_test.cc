@@ -78,5 +78,15 @@ TEST_F(LostFolderTest, ARunWhoseFolderIsRemovedIsNotDone) {
   EXPECT_FALSE(fs::exists(run_));
 }
 
+TEST_F(LostFolderTest, WhoeverWorksBesideTheHolderOfTheLockNoticesToo) {
+  const auto holder = RunFolder::create(run_, tiny("fifo"));
+  const auto beside = RunFolder::open_beside(run_);
+  beside.require_in_place();
+  fs::rename(run_, folder_ / "away");
+  EXPECT_THROW(beside.require_in_place(), LostLock);
+  fs::copy(folder_ / "away", run_, fs::copy_options::recursive);
+  EXPECT_THROW(beside.require_in_place(), LostLock);
+}
+
 }  // namespace
 }  // namespace riffle

@@ -60,10 +60,14 @@ PictureLog::PictureLog(fs::path folder, std::int64_t slots, std::int64_t stored_
       records_a_segment_(std::max<std::int64_t>(1, slots / kSegments)),
       places_(static_cast<std::size_t>(slots)),
       unsynced_(static_cast<std::size_t>(slots)) {
-  for (const std::int64_t segment : segments_in(folder_)) {
-    first_segment_ = std::max(first_segment_, segment + 1);
-  }
+  first_segment_ = part.first_segment > 0 ? part.first_segment : next_segment(folder_);
   next_segment_ = first_segment_ + part_.part;
+}
+
+std::int64_t PictureLog::next_segment(const fs::path& folder) {
+  std::int64_t next = 1;
+  for (const std::int64_t segment : segments_in(folder)) next = std::max(next, segment + 1);
+  return next;
 }
 
 bool PictureLog::is_ours(std::int64_t segment) const {

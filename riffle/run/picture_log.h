@@ -10,8 +10,7 @@
 // silently: the call throws Error, and take_lost() names the slots to be appended again.
 //
 // Several ranks (riffle/dist) write one folder, each a log of its own for the slots that live with
-// it: the numbers of their segments never meet. All must be constructed before one of them is
-// written.
+// it: counting from the same segment, they never use the same number.
 //
 // Used by one thread.
 #pragma once
@@ -43,6 +42,8 @@ struct PicturePlace {
 struct LogPart {
   std::int64_t part = 0;
   std::int64_t parts = 1;
+  // From which all count; 0: PictureLog::next_segment().
+  std::int64_t first_segment = 0;
 };
 
 class PictureLog {
@@ -51,6 +52,8 @@ class PictureLog {
   // Segments already in `folder` are left alone; new ones get higher numbers.
   PictureLog(std::filesystem::path folder, std::int64_t slots, std::int64_t stored_bytes,
              LogPart part = {});
+  // Returns the number after those of the segments in a folder.
+  static std::int64_t next_segment(const std::filesystem::path& folder);
 
   // Appends the pictures of the samples now in `slots`, [slots, stored_bytes]; arrivals tell
   // samples apart. Throws Error if the disk does not take them.

@@ -92,9 +92,15 @@ RunFolder RunFolder::open_to_write(const fs::path& path) {
   return folder;
 }
 
-void RunFolder::take_lock() {
+RunFolder RunFolder::open_beside(const fs::path& path) {
+  RunFolder folder = open(path);
+  folder.take_lock(IfTaken::join);
+  return folder;
+}
+
+void RunFolder::take_lock(IfTaken if_taken) {
   make_folders(path_);
-  lock_ = std::make_shared<FileLock>(path_ / kLockFile, cat("run ", path_.string()));
+  lock_ = std::make_shared<FileLock>(path_ / kLockFile, cat("run ", path_.string()), if_taken);
 }
 
 Config RunFolder::config(const std::vector<std::string>& assignments) const {

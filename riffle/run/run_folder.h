@@ -35,9 +35,12 @@ class RunFolder {
   // Opens a run to write into it, and takes its lock. Throws Error if there is no run or another
   // process holds the lock.
   static RunFolder open_to_write(const std::filesystem::path& path);
+  // Opens a run to write into it beside the process that has its lock, as another rank does. Throws
+  // Error if there is no run, or no lock.
+  static RunFolder open_beside(const std::filesystem::path& path);
 
   // Must be called before anything in the folder is committed or removed. Throws LostLock if the
-  // folder, or its lock, is no longer the one whose lock was taken. The lock ends with the last
+  // folder, or its lock, is no longer the one that was opened to write. The lock ends with the last
   // copy of this.
   void require_in_place() const {
     if (lock_) lock_->require_in_place();
@@ -91,7 +94,7 @@ class RunFolder {
  private:
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
   std::vector<std::filesystem::path> files_ending(const char* ending) const;
-  void take_lock();
+  void take_lock(IfTaken if_taken = IfTaken::refuse);
 
   std::filesystem::path path_;
   std::shared_ptr<const FileLock> lock_;

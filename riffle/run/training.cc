@@ -7,8 +7,8 @@
 #include <thread>
 
 #include <ATen/ATen.h>
-#include <unistd.h>
 
+#include "riffle/base/checksum.h"
 #include "riffle/base/error.h"
 #include "riffle/base/free_cores.h"
 #include "riffle/base/log.h"
@@ -33,10 +33,13 @@ constexpr std::array<std::string_view, 11> kResumeKeys = {
 
 PictureLog picture_log(const RunFolder& folder, const Learner& learner) {
   Ranks& ranks = learner.ranks();
-  PictureLog log(folder.checkpoints(), learner.buffer().slots(), learner.buffer().stored_bytes(),
-                 {ranks.rank(), ranks.size()});
-  ranks.wait_for_all();  // see picture_log.h
-  return log;
+  // By rank 0's listing: a network file system may show the others an old one.
+  const std::string first =
+      ranks.from_first(std::to_string(PictureLog::next_segment(folder.checkpoints())));
+  return {folder.checkpoints(),
+          learner.buffer().slots(),
+          learner.buffer().stored_bytes(),
+          {ranks.rank(), ranks.size(), std::stoll(first)}};
 }
 
 // The run as this rank takes part in it.
@@ -48,10 +51,9 @@ struct Part {
 
   explicit Part(const Config& config) : learner(config.learner) {
     if (!ranks.first()) set_log_level(LogLevel::warnings);
-    const std::string uri = for_this_rank(config.stream);
-    const std::string shapes = for_this_rank(config.shapes);
+    const std::string uri = ranks.fill_in(config.stream);
+    const std::string shapes = ranks.fill_in(config.shapes);
     own_streams = uri != config.stream || shapes != config.shapes;
-    learner.device = for_this_rank(learner.device);
     if (!ranks.alone() && learner.train.fresh_samples() > 0 && learner.model.align_weight > 0) {
       throw Error("train.fresh and align.weight together do not work on several ranks yet");
     }
@@ -59,28 +61,13 @@ struct Part {
   }
 
   Sharing sharing() const { return {ranks, own_streams}; }
-
- private:
-  std::string for_this_rank(std::string text) const {
-    replace_all(text, "{rank}", std::to_string(ranks.rank()));
-    replace_all(text, "{ranks}", std::to_string(ranks.size()));
-    replace_all(text, "{local_rank}", std::to_string(ranks.local_rank()));
-    return text;
-  }
-  static void replace_all(std::string& text, std::string_view name, const std::string& value) {
-    for (auto at = text.find(name); at != std::string::npos; at = text.find(name)) {
-      text.replace(at, name.size(), value);
-    }
-  }
 };
 
-// Returns the cores for each of the ranks of a machine, by rank 0's: a run has one number.
-std::int64_t threads_a_rank(Ranks& ranks) {
-  const std::int64_t cores = std::thread::hardware_concurrency();
-  // A launcher that binds ranks to cores has divided them already.
-  const bool bound = cores < ::sysconf(_SC_NPROCESSORS_ONLN);
-  const std::int64_t here = std::max<std::int64_t>(1, bound ? cores : cores / ranks.local_size());
-  return std::stoll(ranks.gather_bytes(std::to_string(here))[0]);
+// Ranks of different versions, or started with different options, would part sooner or later.
+void require_same_run(Ranks& ranks, const Config& config, const TrainingOptions& options) {
+  ranks.require_same(checksum(config_yaml(config) + options.version),
+                     "the configuration and version",
+                     "start all with the same options and the same riffle");
 }
 
 // Rank 0 makes or opens the folder with `open`; then the others open it too.
@@ -89,24 +76,29 @@ RunFolder open_together(const std::filesystem::path& path, Ranks& ranks, const O
   std::optional<RunFolder> folder;
   if (ranks.first()) folder = open();
   ranks.wait_for_all();
-  return folder ? *folder : RunFolder::open(path);
+  return folder ? *folder : RunFolder::open_beside(path);
 }
 
-// Throws DamagedCheckpoint on all ranks if the part of one is damaged. Returns how many pictures
-// were replaced.
-std::int64_t restore_together(const Checkpoint& checkpoint, Learner& learner, PictureLog& log,
-                              DamagedPictures damaged) {
-  std::int64_t replaced = 0;
+// Returns the checkpoints that rank 0 sees, oldest first.
+std::vector<std::string> checkpoint_names(const RunFolder& folder, Ranks& ranks) {
+  const std::string names = ranks.from_first(join(folder.checkpoint_names(), "\n"));
+  return names.empty() ? std::vector<std::string>() : split(names, '\n');
+}
+
+// Returns what `call` returns. Throws DamagedCheckpoint on all ranks if it does on one: they must
+// continue from the same checkpoint.
+template <typename Call>
+auto damaged_for_all(Ranks& ranks, const Call& call) {
+  std::optional<decltype(call())> result;
   std::string why;
   try {
-    replaced = restore_checkpoint(checkpoint, learner, log, damaged);
+    result = call();
   } catch (const DamagedCheckpoint& error) {
     why = error.what();
   }
-  if (learner.ranks().any(!why.empty())) {
-    throw DamagedCheckpoint(why.empty() ? "pictures of another rank are damaged" : why);
-  }
-  return learner.ranks().sum(at::full({1}, replaced, at::kLong)).item<std::int64_t>();
+  why = ranks.first_error(why);
+  if (!why.empty()) throw DamagedCheckpoint(why);
+  return *std::move(result);
 }
 
 // More threads than free cores make a run slower than fewer would. The number is a part of the run
@@ -190,7 +182,8 @@ TrainingResult train(Config config, const std::filesystem::path& path,
   // The number of threads is a part of the run, so that it continues the same on another machine.
   // So is the number of samples: a capacity in bytes holds fewer with more threads.
   auto& threads = config.learner.train.threads;
-  if (threads == 0) threads = threads_a_rank(ranks);
+  if (threads == 0) threads = threads_per_rank(ranks);
+  require_same_run(ranks, config, options);
   const Part part(config);
   Learner learner(part.learner, *part.stream, part.sharing());
   auto& buffer = config.learner.buffer;
@@ -211,6 +204,7 @@ TrainingResult resume(const std::filesystem::path& path,
     return opened;
   });
   const Config config = folder.config(assignments);
+  require_same_run(ranks, config, options);
   // All have read it before one of them changes it.
   const auto keep_config = [&] {
     ranks.wait_for_all();
@@ -218,13 +212,13 @@ TrainingResult resume(const std::filesystem::path& path,
   };
 
   std::vector<std::string> damaged;
-  auto names = folder.checkpoint_names();
+  auto names = checkpoint_names(folder, ranks);
   auto damaged_pictures = DamagedPictures::refuse;
   while (true) {
     try {
       std::optional<Checkpoint> checkpoint;
       if (!names.empty()) {
-        checkpoint = read_checkpoint(folder, names.back());
+        checkpoint = damaged_for_all(ranks, [&] { return read_checkpoint(folder, names.back()); });
         // First: the stream and the learner of another configuration may not even open.
         require_same_config(folder, config, *checkpoint, edited, assignments);
         require_end_ahead(config, checkpoint->update);
@@ -245,7 +239,9 @@ TrainingResult resume(const std::filesystem::path& path,
         return begin(folder, config, learner, options);
       }
       auto log = picture_log(folder, learner);
-      const auto replaced = restore_together(*checkpoint, learner, log, damaged_pictures);
+      const std::int64_t replaced_here = damaged_for_all(
+          ranks, [&] { return restore_checkpoint(*checkpoint, learner, log, damaged_pictures); });
+      const auto replaced = ranks.sum(at::full({1}, replaced_here, at::kLong)).item<std::int64_t>();
       if (replaced > 0) {
         log_warning(cat(replaced, " of ", learner.buffer().size(), " pictures in the buffer of ",
                         checkpoint->name,
@@ -268,8 +264,10 @@ TrainingResult resume(const std::filesystem::path& path,
                    checkpoint->update));
       return run_session(folder, config, learner, std::move(log), &*checkpoint, options);
     } catch (const DamagedCheckpoint& error) {
-      log_warning(cat("checkpoint ", names.back(), " cannot be used: ", error.what(),
-                      names.size() > 1 ? cat("; going back to ", names[names.size() - 2]) : ""));
+      if (ranks.first()) {
+        log_warning(cat("checkpoint ", names.back(), " cannot be used: ", error.what(),
+                        names.size() > 1 ? cat("; going back to ", names[names.size() - 2]) : ""));
+      }
       damaged.push_back(names.back());
       names.pop_back();
       if (names.empty() && damaged_pictures == DamagedPictures::refuse) {

@@ -29,6 +29,8 @@ struct TrainingOptions {
   bool profile = false;
   // What `riffle probe` begins with, for probes along training (run_probes.h); empty: none.
   std::vector<std::string> probe_program = {};
+  // Of the program: ranks (riffle/dist) of different versions do not train together.
+  std::string version = {};
 };
 
 // Makes the run folder `path` and trains until the stream ends or max_updates is reached; leaves a
