@@ -44,12 +44,16 @@ struct Turn {
 class RanksBench {
  public:
   RanksBench(const Config& config, std::int64_t batch, Ranks& ranks)
-      : config_(config.learner), ranks_(ranks), stream_(open_stream(config.stream, config.shapes)) {
+      : config_(config.learner),
+        ranks_(ranks),
+        stream_(open_stream(ranks.fill_in(config.stream), ranks.fill_in(config.shapes))) {
     config_.train.batch = batch;
     config_.train.max_updates = 0;
     config_.train.schedule = ScheduleKind::constant;
     if (config_.train.threads == 0) config_.train.threads = 1;
-    learner_ = std::make_unique<Learner>(config_, *stream_, Sharing{ranks});
+    const bool own_streams =
+        ranks.fill_in(config.stream + config.shapes) != config.stream + config.shapes;
+    learner_ = std::make_unique<Learner>(config_, *stream_, Sharing{ranks, own_streams});
     while (learner_->fill()) {
     }
   }
@@ -92,7 +96,7 @@ void run_ranks(const RanksOptions& options) {
   // What one rank does of an update, with nobody to wait for.
   std::unique_ptr<RanksBench> alone;
   if (ranks.first()) {
-    alone = std::make_unique<RanksBench>(config, batch / ranks.size(), one_rank());
+    alone = std::make_unique<RanksBench>(config, ranks.part_of(batch), one_rank());
     alone->turn(options.seconds / 2);
   }
   together.turn(options.seconds / 2);

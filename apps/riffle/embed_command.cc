@@ -1,5 +1,6 @@
 #include <chrono>
 #include <iostream>
+#include <optional>
 
 #include "apps/riffle/commands.h"
 #include "apps/riffle/encoder_flags.h"
@@ -28,23 +29,29 @@ struct EmbedOptions : EncoderFlags {
 };
 
 void run_embed(const EmbedOptions& options) {
+  Ranks& ranks = join_ranks();
   const EncoderSource source = options.open_any_encoder();
   const EncoderInput input = source.picture_size(options.size);
   source.encoder->to(options.device_for(source));
   const auto stream = open_stream(options.input, options.shapes);
   require_end(*stream, options.input, options.samples);
-  FeatureFile file(options.out, source.encoder->encoder_dim());
+  // Rank 0's.
+  std::optional<FeatureFile> file;
+  if (ranks.first()) file.emplace(options.out, source.encoder->encoder_dim());
   const auto start = std::chrono::steady_clock::now();
+  const auto write = [&](const EmbeddedBatch& read) {
+    if (file) file->append(read.samples, read.features);
+  };
   const std::int64_t samples =
-      embed(*source.encoder, *stream, options.samples, input, options.batch,
-            [&](const EmbeddedBatch& read) { file.append(read.samples, read.features); });
+      embed(*source.encoder, *stream, options.samples, input, options.batch, write, ranks);
   if (samples == 0) throw Error(cat(options.input, " has no samples"));
-  file.commit();
+  if (!file) return;
+  file->commit();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const double per_s = static_cast<double>(samples) / seconds.count();
   if (options.json) {
     print_json_line(nlohmann::ordered_json{{"out", options.out},
-                                           {"table", file.table().string()},
+                                           {"table", file->table().string()},
                                            {"samples", samples},
                                            {"features", source.encoder->encoder_dim()},
                                            {"size", input.crop},
@@ -55,8 +62,8 @@ void run_embed(const EmbedOptions& options) {
   } else {
     std::cout << options.out << ": " << samples << " x " << source.encoder->encoder_dim()
               << " features of pictures of " << input.crop << " px (" << kResize << "), "
-              << fixed(per_s, 0) << " images/s; the samples are listed in " << file.table().string()
-              << '\n';
+              << fixed(per_s, 0) << " images/s; the samples are listed in "
+              << file->table().string() << '\n';
   }
 }
 

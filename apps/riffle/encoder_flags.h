@@ -1,13 +1,16 @@
 // Command-line flags that name the encoder a command works with.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
+#include <ATen/Parallel.h>
 #include <CLI/CLI.hpp>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/dist/ranks.h"
 #include "riffle/run/model_source.h"
 #include "riffle/stream/stream.h"
 #include "riffle/train/updater.h"
@@ -47,6 +50,15 @@ struct EncoderFlags {
     return open_device(device.empty() ? source.device : device);
   }
 };
+
+// Returns the ranks that share a command's encoding. Ranks on one machine divide its cores.
+inline Ranks& join_ranks() {
+  Ranks& ranks = ranks_of_process();
+  if (!ranks.alone()) {
+    at::set_num_threads(std::min(at::get_num_threads(), static_cast<int>(threads_per_rank(ranks))));
+  }
+  return ranks;
+}
 
 // Throws Error if the stream never ends and `samples` (0: all) sets no end either.
 inline void require_end(const Stream& stream, const std::string& uri, std::int64_t samples) {

@@ -34,9 +34,10 @@ struct ProbeCommand : EncoderFlags {
 };
 
 LabelledSet labelled_set(const std::string& uri, const std::string& shapes, std::int64_t samples,
-                         const EncoderInput& input) {
+                         const EncoderInput& input, Ranks& ranks) {
   require_end(*open_stream(uri, shapes), uri, samples);
-  return {[uri, shapes] { return open_stream(uri, shapes); }, samples, input};
+  return {[uri, shapes] { return open_stream(uri, shapes); }, samples, input,
+          LabelledSet::kMostHeldBytes, ranks};
 }
 
 nlohmann::ordered_json accuracies(const ProbeResult& result) {
@@ -64,6 +65,7 @@ void print_row(const std::string& name, const ProbeResult& result) {
 
 void run_probe(const ProbeCommand& options) {
   const LinearRecipe recipe = linear_recipe(options.recipe);
+  Ranks& ranks = join_ranks();
   if (options.background) {
     [[maybe_unused]] const int nice = ::nice(10);
     at::set_num_threads(1);
@@ -72,9 +74,9 @@ void run_probe(const ProbeCommand& options) {
   const auto untrained = make_objective(source.model, source.seed);
   const at::Device device = options.device_for(source);
   const EncoderInput input = source.picture_size(options.size);
-  auto train = labelled_set(options.train, options.train_shapes, options.samples, input);
-  auto val = labelled_set(options.val, options.val_shapes, options.samples, input);
-  if (options.train == options.val && options.train_shapes == options.val_shapes) {
+  auto train = labelled_set(options.train, options.train_shapes, options.samples, input, ranks);
+  auto val = labelled_set(options.val, options.val_shapes, options.samples, input, ranks);
+  if (ranks.first() && options.train == options.val && options.train_shapes == options.val_shapes) {
     log_warning(
         "--train and --val are the same set: the accuracies say what was remembered, not what "
         "was learned");
@@ -85,12 +87,13 @@ void run_probe(const ProbeCommand& options) {
   source.objective->to(device);
   const ProbeResult result = probe(*source.objective, train, val, recipe);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  if (RunFolder::is_run(options.run)) record(options, source, result);
+  if (ranks.first() && RunFolder::is_run(options.run)) record(options, source, result);
   std::optional<ProbeResult> baseline;
   if (!options.trained_only) {
     untrained->to(device);
     baseline = probe(*untrained, train, val, recipe);
   }
+  if (!ranks.first()) return;
   if (options.json) {
     auto json = accuracies(result);
     json["recipe"] = result.recipe;

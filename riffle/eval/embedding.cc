@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "riffle/augment/normalize.h"
+#include "riffle/base/checksum.h"
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
@@ -46,25 +47,35 @@ std::string progress_line(const char* verb, std::int64_t done, std::int64_t tota
 }
 
 struct OwnedBatch {
-  at::Tensor pictures;  // [batch, size, size, 3]; the first rows are those of the samples
+  // [samples, size, size, 3]; undefined if another rank encodes them.
+  at::Tensor pictures;
   std::vector<Sample> samples;
   std::string position;
 };
 
-OwnedBatch read_batch(Stream& stream, std::int64_t count, int size, ThreadPool& pool) {
+void drop_pixels(Picture& picture) {
+  const auto file = picture.file;
+  picture = {};
+  picture.file = file;
+}
+
+OwnedBatch read_batch(Stream& stream, std::int64_t count, int size, ThreadPool& pool,
+                      bool is_encoded_here) {
   const std::size_t each = picture_bytes(size);
   OwnedBatch batch;
-  batch.pictures = torch::empty({count, size, size, 3}, torch::kUInt8);
-  auto* to = batch.pictures.data_ptr<std::uint8_t>();
+  const at::Tensor pictures =
+      torch::empty({is_encoded_here ? count : 0, size, size, 3}, torch::kUInt8);
+  auto* to = pictures.data_ptr<std::uint8_t>();
   for (std::int64_t first = 0; first < count; first = std::ssize(batch.samples)) {
     const std::int64_t most = std::min(count - first, kFittedAtOnce);
     while (std::ssize(batch.samples) < first + most) {
       auto sample = stream.next();
       if (!sample) break;
+      if (!is_encoded_here) drop_pixels(sample->picture);
       batch.samples.push_back(std::move(*sample));
     }
     const std::int64_t read = std::ssize(batch.samples) - first;
-    pool.for_each(read, [&](std::int64_t i) {
+    pool.for_each(is_encoded_here ? read : 0, [&](std::int64_t i) {
       const auto at = static_cast<std::size_t>(first + i);
       Picture& whole = batch.samples[at].picture;
       const auto file = whole.file;
@@ -74,8 +85,84 @@ OwnedBatch read_batch(Stream& stream, std::int64_t count, int size, ThreadPool& 
     });
     if (read < most) break;
   }
+  if (is_encoded_here) batch.pictures = pictures.narrow(0, 0, std::ssize(batch.samples));
   batch.position = stream.position();
   return batch;
+}
+
+// Batches that are read, then encoded at once: one for each rank if they divide the work.
+struct Round {
+  std::vector<OwnedBatch> batches;
+  // Whether another round may follow.
+  bool more = true;
+};
+
+// Returns the round that was read, the same on all ranks. Throws on all what was thrown on one.
+Round agreed_round(std::future<Round>& reading, Ranks& ranks) {
+  if (ranks.alone()) return reading.get();
+  Round round;
+  std::string error;
+  ErrorKind kind = ErrorKind::failure;
+  try {
+    round = reading.get();
+  } catch (const Error& failure) {
+    error = failure.what();
+    kind = failure.kind();
+  } catch (const std::exception& failure) {
+    error = failure.what();
+  }
+  error = ranks.first_error(error);
+  if (!error.empty()) throw Error(error, kind);
+  std::string place;
+  for (const OwnedBatch& batch : round.batches) {
+    place += cat(batch.samples.size(), ' ', batch.position, '\n');
+  }
+  ranks.require_same(checksum(place), "the pictures", "all must see the same files");
+  return round;
+}
+
+enum class Divided { no, yes };
+using UseRound = std::function<void(std::span<const OwnedBatch> batches)>;
+
+std::int64_t read_rounds(Stream& stream, std::int64_t max_samples, int size, std::int64_t batch,
+                         const char* verb, Ranks& ranks, Divided divided, const UseRound& use) {
+  const int readers = divided == Divided::yes ? ranks.size() : 1;
+  ThreadPool pool;
+  std::int64_t begun = 0, done = 0;
+  const auto read_round = [&] {
+    Round round;
+    for (int reader = 0; reader < readers && round.more; ++reader) {
+      const std::int64_t count = max_samples > 0 ? std::min(batch, max_samples - begun) : batch;
+      begun += count;
+      OwnedBatch read =
+          read_batch(stream, count, size, pool, readers == 1 || reader == ranks.rank());
+      round.more = std::ssize(read.samples) == count && (max_samples == 0 || begun < max_samples);
+      if (!read.samples.empty()) round.batches.push_back(std::move(read));
+    }
+    return round;
+  };
+  const auto read_next = [&] { return std::async(std::launch::async, read_round); };
+  std::future<Round> reading;
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    reading = read_next();
+    for (bool more = true; more;) {
+      const Round round = agreed_round(reading, ranks);
+      more = round.more;
+      if (round.batches.empty()) break;
+      if (more) reading = read_next();
+      use(round.batches);
+      for (const OwnedBatch& read : round.batches) done += std::ssize(read.samples);
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+      show_progress(cat(progress_line(verb, done, max_samples), ", ",
+                        fixed(static_cast<double>(done) / seconds.count(), 0), "/s"));
+    }
+  } catch (...) {
+    stream.stop();  // or the reading thread might wait for a camera forever
+    throw;
+  }
+  if (done > 0) finish_progress();
+  return done;
 }
 
 // Turns cuDNN's trials of algorithms off as long as it lives.
@@ -174,46 +261,31 @@ LabelledFeatures embed(Encoder& encoder, const LabelledPictures& pictures, std::
 }
 
 std::int64_t read_batches(Stream& stream, std::int64_t max_samples, int size, std::int64_t batch,
-                          const char* verb, const UseBatch& use) {
-  ThreadPool pool;
-  std::int64_t begun = 0, done = 0;
-  const auto read_next = [&] {
-    const std::int64_t count = max_samples > 0 ? std::min(batch, max_samples - begun) : batch;
-    begun += count;
-    return std::async(std::launch::async, read_batch, std::ref(stream), count, size,
-                      std::ref(pool));
-  };
-  std::future<OwnedBatch> reading;
-  const auto start = std::chrono::steady_clock::now();
-  try {
-    reading = read_next();
-    while (true) {
-      const OwnedBatch read = reading.get();
-      const std::int64_t rows = std::ssize(read.samples);
-      if (rows == 0) break;
-      const bool more = rows == read.pictures.size(0) && (max_samples == 0 || begun < max_samples);
-      if (more) reading = read_next();
-      use({read.samples, read.pictures.narrow(0, 0, rows), read.position});
-      done += rows;
-      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-      show_progress(cat(progress_line(verb, done, max_samples), ", ",
-                        fixed(static_cast<double>(done) / seconds.count(), 0), "/s"));
-      if (!more) break;
-    }
-  } catch (...) {
-    stream.stop();  // or the reading thread might wait for a camera forever
-    throw;
-  }
-  if (done > 0) finish_progress();
-  return done;
+                          const char* verb, const UseBatch& use, Ranks& ranks) {
+  return read_rounds(stream, max_samples, size, batch, verb, ranks, Divided::no,
+                     [&](std::span<const OwnedBatch> round) {
+                       const OwnedBatch& read = round.front();
+                       use({read.samples, read.pictures, read.position});
+                     });
 }
 
 std::int64_t embed(Encoder& encoder, Stream& stream, std::int64_t max_samples, EncoderInput input,
-                   std::int64_t batch, const UseEmbedded& use) {
-  return read_batches(
-      stream, max_samples, input.resize, batch, "embedded", [&](const PictureBatch& read) {
-        use({read.samples, encode_pictures(encoder, read.pictures, input.crop), read.position});
-      });
+                   std::int64_t batch, const UseEmbedded& use, Ranks& ranks) {
+  const auto rank = static_cast<std::size_t>(ranks.rank());
+  return read_rounds(stream, max_samples, input.resize, batch, "embedded", ranks, Divided::yes,
+                     [&](std::span<const OwnedBatch> round) {
+                       at::Tensor features;
+                       if (rank < round.size()) {
+                         features = encode_pictures(encoder, round[rank].pictures, input.crop);
+                       }
+                       features = ranks.gather_rows(features).to(device_of(encoder));
+                       std::int64_t first = 0;
+                       for (const OwnedBatch& read : round) {
+                         const std::int64_t rows = std::ssize(read.samples);
+                         use({read.samples, features.narrow(0, first, rows), read.position});
+                         first += rows;
+                       }
+                     });
 }
 
 LabelledFeatures embed(Encoder& encoder, Stream& stream, std::int64_t max_samples,

@@ -3,6 +3,10 @@
 // A probe set is read from its stream once (collect) and then embedded by as many models as are
 // compared. Where only the features are wanted, embed() takes the stream itself and holds two
 // batches of pictures at a time.
+//
+// Several ranks (riffle/dist) read the same stream, and share the work of encoding it: of as many
+// batches as there are ranks, one after the other, each encodes one. A batch is what it is for one
+// process, so features have the same bits. What the stream throws on one rank is thrown on all.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +17,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "riffle/dist/ranks.h"
 #include "riffle/model/encoder.h"
 #include "riffle/stream/stream.h"
 
@@ -65,9 +70,9 @@ using UseEmbedded = std::function<void(const EmbeddedBatch& batch)>;
 // Passes the features of the next `max_samples` of the stream (0: all that are left) to `use`,
 // batch after batch, at the speed of the encoder: the next batch is read while one is encoded.
 // Needs memory for two batches, and no labels. Shows progress. Returns the number of samples, which
-// may be 0. Stops the stream if anything throws.
+// may be 0. Stops the stream if anything throws. Every rank gets all features, in order.
 std::int64_t embed(Encoder& encoder, Stream& stream, std::int64_t max_samples, EncoderInput input,
-                   std::int64_t batch, const UseEmbedded& use);
+                   std::int64_t batch, const UseEmbedded& use, Ranks& ranks = one_rank());
 
 // Returns the same as one tensor. Throws Error as collect() does.
 LabelledFeatures embed(Encoder& encoder, Stream& stream, std::int64_t max_samples,
@@ -84,9 +89,9 @@ using UseBatch = std::function<void(const PictureBatch& batch)>;
 
 // Passes the next `max_samples` of the stream (0: all that are left), each fitted to a square of
 // `size` px, to `use`, batch after batch, while the next one is read. Shows progress with `verb`.
-// Returns the number of samples. Stops the stream if anything throws.
+// Returns the number of samples. Stops the stream if anything throws. Every rank gets all pictures.
 std::int64_t read_batches(Stream& stream, std::int64_t max_samples, int size, std::int64_t batch,
-                          const char* verb, const UseBatch& use);
+                          const char* verb, const UseBatch& use, Ranks& ranks = one_rank());
 
 // Throws Error, naming the sample, if it has no label.
 void require_label(const Sample& sample);

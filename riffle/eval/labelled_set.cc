@@ -17,16 +17,18 @@ constexpr std::int64_t kReadBatch = 256;
 }  // namespace
 
 LabelledSet::LabelledSet(Open open, std::int64_t max_samples, EncoderInput input,
-                         std::uint64_t most_held_bytes)
+                         std::uint64_t most_held_bytes, Ranks& ranks)
     : open_(std::move(open)),
       max_samples_(max_samples),
       input_(input),
-      most_held_bytes_(most_held_bytes) {}
+      most_held_bytes_(most_held_bytes),
+      ranks_(ranks) {}
 
 LabelledSet::LabelledSet(LabelledPictures pictures)
     : max_samples_(0),
       input_(static_cast<int>(pictures.pictures.size(1))),
       most_held_bytes_(0),
+      ranks_(one_rank()),
       labels_(std::move(pictures.labels)),
       known_(true),
       held_(std::move(pictures.pictures)) {}
@@ -48,7 +50,7 @@ void LabelledSet::read(std::int64_t batch, const Use& use) {
   std::vector<std::string> labels;
   std::uint64_t bytes = 0;
   const auto stream = open_();
-  read_batches(*stream, max_samples_, input_.resize, batch, "read", [&](const PictureBatch& read) {
+  const auto take = [&](const PictureBatch& read) {
     for (const Sample& sample : read.samples) {
       require_label(sample);
       labels.push_back(sample.label);
@@ -60,7 +62,8 @@ void LabelledSet::read(std::int64_t batch, const Use& use) {
       parts.clear();
     }
     use(read.pictures);
-  });
+  };
+  read_batches(*stream, max_samples_, input_.resize, batch, "read", take, ranks_);
   if (labels.empty()) {
     throw Error("the stream of a probe has no samples; it needs at least one");
   }
@@ -73,13 +76,29 @@ void LabelledSet::read(std::int64_t batch, const Use& use) {
   if (bytes <= most_held_bytes_) held_ = torch::cat(parts);
 }
 
-LabelledFeatures embed(Encoder& encoder, LabelledSet& set) {
+at::Tensor LabelledSet::encode(Encoder& encoder, std::int64_t batch, const Encode& encode) {
+  const at::Device device = device_of(encoder);
   std::vector<at::Tensor> parts;
-  const auto batch = suitable_batch(device_of(encoder), set.input().crop);
-  set.for_each(batch, [&](const at::Tensor& pictures) {
-    parts.push_back(encode_pictures(encoder, pictures, set.input().crop));
+  at::Tensor own;
+  std::int64_t index = 0;
+  const auto gather = [&] {
+    parts.push_back(ranks_.gather_rows(std::exchange(own, at::Tensor())).to(device));
+  };
+  for_each(batch, [&](const at::Tensor& pictures) {
+    if (index % ranks_.size() == ranks_.rank()) own = encode(pictures, index);
+    if (++index % ranks_.size() == 0) gather();
   });
-  return {torch::cat(parts), set.labels()};
+  if (index % ranks_.size() != 0) gather();
+  return torch::cat(parts);
+}
+
+LabelledFeatures embed(Encoder& encoder, LabelledSet& set) {
+  const auto batch = suitable_batch(device_of(encoder), set.input().crop);
+  const at::Tensor features =
+      set.encode(encoder, batch, [&](const at::Tensor& pictures, std::int64_t) {
+        return encode_pictures(encoder, pictures, set.input().crop);
+      });
+  return {features, set.labels()};
 }
 
 }  // namespace riffle

@@ -67,16 +67,12 @@ class CroppedFeatures {
 
   at::Tensor epoch(std::int64_t number) const {
     const std::int64_t steps = (std::ssize(set_.labels()) + kCropBatch - 1) / kCropBatch;
-    std::int64_t step = number * steps;
-    std::vector<at::Tensor> parts;
-    set_.for_each(kCropBatch, [&](const at::Tensor& pictures) {
+    return set_.encode(encoder_, kCropBatch, [&](const at::Tensor& pictures, std::int64_t batch) {
       std::vector<std::int64_t> places(static_cast<std::size_t>(pictures.size(0)));
       std::iota(places.begin(), places.end(), 0);
-      const at::Tensor views =
-          views_.one_view(pictures, places, static_cast<std::uint64_t>(step++));
-      parts.push_back(encode_frozen(encoder_, views));
+      const auto step = static_cast<std::uint64_t>(number * steps + batch);
+      return encode_frozen(encoder_, views_.one_view(pictures, places, step));
     });
-    return torch::cat(parts);
   }
 
  private:
