@@ -1,5 +1,6 @@
 #include "riffle/run/disk_need.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "riffle/base/log.h"
@@ -8,6 +9,20 @@
 #include "riffle/train/device.h"
 
 namespace riffle {
+namespace {
+
+// Returns how many checkpoints there are at the same time: those kept, or all that a short run
+// makes, and the one that is being written.
+std::int64_t most_checkpoints(const Config& config) {
+  const CheckpointConfig& checkpoint = config.checkpoint;
+  const std::int64_t updates = config.learner.train.max_updates;
+  if (checkpoint.every == 0) return 2;
+  if (updates == 0) return checkpoint.keep + 1;
+  // One at the end of the filling and one at the end of the run beside those on the way.
+  return std::min(checkpoint.keep, updates / checkpoint.every + 2) + 1;
+}
+
+}  // namespace
 
 std::uint64_t checkpoint_bytes(const Config& config, Learner& learner) {
   std::uint64_t network = 0;
@@ -22,8 +37,7 @@ std::uint64_t checkpoint_bytes(const Config& config, Learner& learner) {
   const std::uint64_t state = 2 * network + plan.features + plan.records;
   // Without checkpoints on the way the log is written once, at the end.
   const std::uint64_t logs = config.checkpoint.every > 0 ? 2 : 1;
-  const auto states = static_cast<std::uint64_t>(config.checkpoint.keep) + 1;
-  return logs * plan.pictures + states * state;
+  return logs * plan.pictures + static_cast<std::uint64_t>(most_checkpoints(config)) * state;
 }
 
 void tell_disk_need(const RunFolder& folder, const Config& config, Learner& learner) {
