@@ -30,6 +30,21 @@ TEST_F(RepositoryStudies, TheStudyInTheDocumentationRunsAsWritten) {
   EXPECT_EQ(files.page.filename(), "momentum.html");
 }
 
+TEST_F(RepositoryStudies, WhatIsQuickNeedsNoDataAndNoGpu) {
+  std::size_t studies = 0;
+  for (const auto& file : fs::directory_iterator(fs::path(RIFFLE_SOURCE_DIR) / "studies")) {
+    if (file.path().extension() != ".yaml") continue;
+    if (read_text(file.path()).find("\n  quick:\n") == std::string::npos) continue;
+    ++studies;
+    for (const auto& run : expand(load_study(file.path(), "quick", ""))) {
+      SCOPED_TRACE(cat(file.path().string(), ' ', run.slug));
+      EXPECT_EQ(run.config.learner.device, "cpu");
+      EXPECT_TRUE(open_stream(run.config.stream, run.config.shapes)->next());
+    }
+  }
+  EXPECT_GE(studies, 4u);
+}
+
 // So that `policies`, given the folder of `correlated`, finds its runs there.
 TEST_F(RepositoryStudies, PoliciesAndCorrelatedHaveRunsInCommon) {
   const fs::path folder = fs::path(RIFFLE_SOURCE_DIR) / "studies";
