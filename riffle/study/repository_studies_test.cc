@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "riffle/base/text.h"
 #include "riffle/report/testing/markup_check.h"
+#include "riffle/stream/stream.h"
 #include "riffle/study/study_page.h"
 #include "riffle/study/study_runner.h"
 #include "riffle/study/study_tables.h"
