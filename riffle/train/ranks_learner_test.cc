@@ -171,14 +171,13 @@ TEST_F(RanksLearner, StopTogetherWhileOneWaitsForItsStream) {
   SilentStream silent;
   const auto stream = open_stream(kSource);
   Learner learner(shared_config("fifo"), waits ? silent : *stream, {ranks_, /*own_streams=*/true});
-  std::thread stopper([&] {
+  const std::jthread stopper([&] {
     if (!waits) return;
     silent.wait_until_asked();
     learner.stop();
   });
   EXPECT_FALSE(learner.advance()) << "and no complaint that the stream was too short";
   EXPECT_TRUE(learner.stopped());
-  stopper.join();
 }
 
 TEST_F(RanksLearner, NameTheRankThatReadOtherPictures) {
