@@ -39,9 +39,10 @@ std::string page_css() {
 .runs { list-style: none; margin: 1.5rem 0; padding: 0; }
 .runs li { margin: 0 0 0.75rem; padding: 0.7rem 1rem; background: var(--panel); border: 1px solid var(--rule);
   border-left: 4px solid var(--c, var(--rule)); border-radius: 8px; }
-.runs label { display: flex; align-items: center; gap: 0.6rem; font-weight: 600; overflow-wrap: anywhere; min-height: 2rem; }
+.runs label { display: flex; flex-wrap: wrap; align-items: center; gap: 0 0.6rem; font-weight: 600; overflow-wrap: anywhere; min-height: 2rem; }
 .runs input { inline-size: 1.15rem; block-size: 1.15rem; flex: none; accent-color: var(--c, var(--accent)); }
-.state { margin-left: auto; flex: none; padding: 0 0.6rem; border-radius: 1rem; font-size: 0.8rem; font-weight: 500;
+.runs label span { min-width: 0; }
+.state { margin-left: auto; padding: 0 0.6rem; border-radius: 1rem; font-size: 0.8rem; font-weight: 500;
   background: var(--sunk); color: var(--soft); }
 .state.live { background: var(--best); color: var(--accent); }
 .state.bad { color: var(--p1); border: 1px solid var(--p1); }
