@@ -1,16 +1,19 @@
 // What a pass of `riffle curate` leaves to be continued.
 
 #include <filesystem>
-#include <memory>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "fuzz/input_folder.h"
 #include "fuzz/targets.h"
 
 #include "riffle/base/file.h"
+#include "riffle/base/text.h"
 #include "riffle/curate/curate.h"
 #include "riffle/curate/selection.h"
 #include "riffle/run/model_source.h"
+#include "riffle/tensors/safetensors.h"
 
 namespace riffle::fuzz {
 namespace {
@@ -39,17 +42,32 @@ CurateConfig seeds_config() {
   return config;
 }
 
+// Returns where the pass has its pictures.
+std::vector<std::string> seeds_pictures() {
+  const NamedTensors state = read_safetensors(seed("curate_state/whole")).tensors;
+  std::vector<std::string> all;
+  for (std::int64_t group = 0; group < find_integers(state, "numbers")[2]; ++group) {
+    const NamedTensors part = find_part(state, cat("selector.", group, "."));
+    const auto files = find_texts(part, "files", std::ssize(find_integers(part, "slots")));
+    all.insert(all.end(), files.begin(), files.end());
+  }
+  return all;
+}
+
 }  // namespace
 
 // A state that the pass continues from, to its end. Nothing outside of its folder may be touched.
 void read_curate_state(Bytes bytes) {
   static const EncoderSource encoder = open_encoder(seed("weights/resnet10").string());
   static const std::vector<std::byte> log = read_bytes(seed("repeats/pass"));
+  static const std::vector<std::byte> picture = read_bytes(seed("jpeg/plain"));
+  static const std::vector<std::string> pictures = seeds_pictures();
   const CurateConfig config = seeds_config();
   fs::remove_all(config.out);
   const fs::path beside = curate_inputs().put("beside", "not a picture of the pass");
   const fs::path inside = curate_inputs().put("out/curate.lock", "");
   curate_inputs().put("out/repeats.log", Bytes(log));
+  for (const auto& file : pictures) curate_inputs().put("out/pictures/" + file, Bytes(picture));
   curate_inputs().put("out/state.safetensors", bytes);
   const auto require_untouched = [&] {
     if (!fs::exists(beside) || !fs::exists(inside)) throw std::logic_error("removed a file");
