@@ -53,7 +53,10 @@ class ForgedRun : public DurabilityTest {
     return asked != nullptr ? std::strtoull(asked, nullptr, 10) : 2;
   }
 
+  static constexpr const char* kPrecious = "precious\n";
+
   void SetUp() override {
+    put_content(folder_ / "victim", kPrecious);
     auto whole = train("whole", {"--max-updates", "6"});
     ASSERT_EQ(whole.ended(kDeadline), 0) << whole.errors();
   }
@@ -66,6 +69,8 @@ class ForgedRun : public DurabilityTest {
     fs::copy(whole, to, fs::copy_options::recursive);
     std::string how = forge_run(to, random);
     if (random.chance(0.3f)) how += "; " + forge_run(to, random);
+    // Last: what is there then cannot be changed any more.
+    if (random.chance(0.15f)) how += "; " + forge_place(to, random);
     return how;
   }
 
@@ -83,8 +88,9 @@ class ForgedRun : public DurabilityTest {
     if (!status) return false;
     EXPECT_TRUE(WIFEXITED(*status)) << "signal " << WTERMSIG(*status) << ' ' << process.errors();
     EXPECT_LE(WEXITSTATUS(*status), 2) << process.errors();
-    expect_no_raw_error(process.errors());
+    expect_no_raw_error(process.errors() + process.output());
     EXPECT_LT(process.peak_bytes(), kMostBytes);
+    EXPECT_EQ(content(folder_ / "victim"), kPrecious);
     return *status == 0;
   }
 };
@@ -180,6 +186,19 @@ show: [{table: Accuracy, rows: kind, values: linear_top1}]
   }
   std::cout << wanted() << " forged runs of a study: " << read[true] << " read, " << read[false]
             << " refused\n";
+}
+
+TEST_F(ForgedRun, LinksAreNotWrittenThroughAndPipesNotWaitedFor) {
+  for (const char* name : {"lock", "metrics.jsonl", "probes.jsonl", "status.json", "config.yaml",
+                           "checkpoints/update-000000006.json"}) {
+    for (const bool pipe : {false, true}) {
+      fs::remove_all(folder_ / "forged");
+      fs::copy(folder_ / "whole", folder_ / "forged", fs::copy_options::recursive);
+      SCOPED_TRACE(forge_place(folder_ / "forged", name, pipe));
+      is_read({"report", "forged"});
+      is_read({"resume", "forged", "--max-updates", "8"});
+    }
+  }
 }
 
 }  // namespace

@@ -34,6 +34,12 @@ bool faulty(const FileFault& fault) {
   return fault.error != 0;
 }
 
+struct stat status_of(const Descriptor& file) {
+  struct stat status {};
+  if (::fstat(file.number(), &status) != 0) fail("cannot read the size of", file.path());
+  return status;
+}
+
 fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
@@ -42,10 +48,41 @@ void sync_folder(const fs::path& folder) {
   Descriptor(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC).sync();
 }
 
+Descriptor require_no_folder(Descriptor file) {
+  if (S_ISDIR(status_of(file).st_mode)) {
+    throw Error(cat(file.path().string(), " is a folder, not a file"));
+  }
+  return file;
+}
+
+Descriptor require_regular(Descriptor opened) {
+  Descriptor file = require_no_folder(std::move(opened));
+  if (S_ISREG(status_of(file).st_mode)) return file;
+  throw Error(cat(file.path().string(), " is not a regular file"));
+}
+
+// Does not wait for somebody to write to a pipe.
 Descriptor open_for_reading(const fs::path& path) {
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) throw Error(cat(path.string(), " is a folder, not a file"));
-  return {path, O_RDONLY | O_CLOEXEC};
+  return require_regular({path, O_RDONLY | O_CLOEXEC | O_NONBLOCK});
+}
+
+// Reads to the end rather than by size: a pipe has none, and a file may grow.
+std::string read_to_end(const Descriptor& file, std::size_t most) {
+  const fs::path& path = file.path();
+  std::string text;
+  std::array<char, 65536> chunk;
+  while (true) {
+    const FileFault fault = FileFaults::decide(FileStep::read, path);
+    if (faulty(fault)) fail("cannot read", path);
+    const ssize_t got = ::read(file.number(), chunk.data(), std::min(chunk.size(), fault.most));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail("cannot read", path);
+    if (got == 0) return text;
+    text.append(chunk.data(), static_cast<std::size_t>(got));
+    if (text.size() > most) {
+      throw Error(cat(path.string(), " has more than ", bytes_text(most)));
+    }
+  }
 }
 
 }  // namespace
@@ -66,9 +103,7 @@ Descriptor::Descriptor(Descriptor&& other) noexcept
     : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
 
 std::uint64_t Descriptor::size() const {
-  struct stat status {};
-  if (::fstat(fd_, &status) != 0) fail("cannot read the size of", path_);
-  return static_cast<std::uint64_t>(status.st_size);
+  return static_cast<std::uint64_t>(status_of(*this).st_size);
 }
 
 void Descriptor::write(std::span<const std::byte> content) {
@@ -92,6 +127,16 @@ void Descriptor::close() {
   if (::close(std::exchange(fd_, -1)) != 0) fail("cannot close", path_);
 }
 
+Descriptor open_own_file(const fs::path& path, int flags) {
+  std::error_code ignored;
+  const auto there = fs::symlink_status(path, ignored);
+  if (fs::exists(there) && !fs::is_regular_file(there)) {
+    throw Error(cat(path.string(), " is a link or another thing that is not a regular file; ",
+                    "riffle does not write through it: remove it"));
+  }
+  return require_regular({path, flags | O_NOFOLLOW | O_NONBLOCK});
+}
+
 InputFile::InputFile(const fs::path& path) : file_(open_for_reading(path)), size_(file_.size()) {}
 
 void InputFile::read(std::uint64_t at, std::span<std::byte> out) const {
@@ -112,7 +157,7 @@ void InputFile::read(std::uint64_t at, std::span<std::byte> out) const {
 }
 
 AppendFile::AppendFile(const fs::path& path)
-    : file_(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC), size_(file_.size()) {}
+    : file_(open_own_file(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC)), size_(file_.size()) {}
 
 void AppendFile::append(std::span<const std::byte> content) {
   try {
@@ -128,6 +173,15 @@ void AppendFile::append(std::span<const std::byte> content) {
 
 void AppendFile::append(std::string_view content) { append(std::as_bytes(std::span(content))); }
 
+void AppendFile::cut(std::uint64_t size) {
+  if (size > size_) {
+    throw Error(cat(file_.path().string(), " has ", size_, " bytes, fewer than the ", size,
+                    " it should have"));
+  }
+  if (::ftruncate(file_.number(), static_cast<off_t>(size)) != 0) fail("cannot cut", file_.path());
+  size_ = size;
+}
+
 void AppendFile::sync() {
   file_.sync();
   if (!named_) sync_folder(folder_of(file_.path()));
@@ -141,23 +195,12 @@ std::vector<std::byte> read_bytes(const fs::path& path) {
   return content;
 }
 
-// Reads to the end rather than by size: a configuration may come through a pipe.
 std::string read_text(const fs::path& path, std::size_t most) {
-  const Descriptor file = open_for_reading(path);
-  std::string text;
-  std::array<char, 65536> chunk;
-  while (true) {
-    const FileFault fault = FileFaults::decide(FileStep::read, path);
-    if (faulty(fault)) fail("cannot read", path);
-    const ssize_t got = ::read(file.number(), chunk.data(), std::min(chunk.size(), fault.most));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("cannot read", path);
-    if (got == 0) return text;
-    text.append(chunk.data(), static_cast<std::size_t>(got));
-    if (text.size() > most) {
-      throw Error(cat(path.string(), " has more than ", bytes_text(most)));
-    }
-  }
+  return read_to_end(open_for_reading(path), most);
+}
+
+std::string read_given_text(const fs::path& path, std::size_t most) {
+  return read_to_end(require_no_folder({path, O_RDONLY | O_CLOEXEC}), most);
 }
 
 fs::path temporary_path(const fs::path& path) {

@@ -15,11 +15,14 @@
 
 namespace riffle {
 
-// Return the content of a file.
+// Return the content of a file. Throw Error if it is not a regular file: a pipe that somebody put
+// in its place would be waited for.
 std::vector<std::byte> read_bytes(const std::filesystem::path& path);
 // Throws Error if it is longer than `most` bytes.
 std::string read_text(const std::filesystem::path& path,
                       std::size_t most = std::numeric_limits<std::size_t>::max());
+// Does the same for a file that the user names, which may be a pipe.
+std::string read_given_text(const std::filesystem::path& path, std::size_t most);
 
 // Returns the paths in a folder, in no order; none if there is no such folder.
 std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder);
@@ -65,7 +68,11 @@ class Descriptor {
   int fd_;
 };
 
-// A file that is read in parts.
+// Opens a file of riffle's own to write into it. Throws Error if a symbolic link or anything else
+// that is not a regular file is in its place.
+Descriptor open_own_file(const std::filesystem::path& path, int flags);
+
+// A regular file that is read in parts.
 class InputFile {
  public:
   explicit InputFile(const std::filesystem::path& path);
@@ -79,16 +86,18 @@ class InputFile {
   std::uint64_t size_;
 };
 
-// A file that only grows.
+// A file of riffle's own that only grows.
 class AppendFile {
  public:
-  // Creates the file if it is missing.
+  // Creates the file if it is missing. Throws Error if a link is in its place (open_own_file).
   explicit AppendFile(const std::filesystem::path& path);
 
   std::uint64_t size() const { return size_; }
   // Appends all or nothing: if the disk takes only a part, cuts the file back and throws Error.
   void append(std::span<const std::byte> content);
   void append(std::string_view content);
+  // Leaves the first `size` bytes. Throws Error if there are fewer.
+  void cut(std::uint64_t size);
   // Makes everything appended so far survive a power cut.
   void sync();
 

@@ -15,7 +15,8 @@ namespace riffle {
 
 FileLock::FileLock(const std::filesystem::path& path, const std::string& what, IfTaken if_taken)
     : what_(what),
-      file_(path, O_CLOEXEC | (if_taken == IfTaken::join ? O_RDONLY : O_RDWR | O_CREAT)) {
+      file_(open_own_file(
+          path, O_CLOEXEC | (if_taken == IfTaken::join ? O_RDONLY : O_RDWR | O_CREAT))) {
   if (if_taken == IfTaken::join) {
     require_in_place();
     return;
@@ -44,7 +45,7 @@ FileLock::FileLock(const std::filesystem::path& path, const std::string& what, I
 bool FileLock::is_in_place() const {
   struct stat held {
   }, there{};
-  return ::fstat(file_.number(), &held) == 0 && ::stat(file_.path().c_str(), &there) == 0 &&
+  return ::fstat(file_.number(), &held) == 0 && ::lstat(file_.path().c_str(), &there) == 0 &&
          held.st_dev == there.st_dev && held.st_ino == there.st_ino;
 }
 

@@ -22,7 +22,8 @@ enum class IfTaken {
 class FileLock {
  public:
   // Creates the file if it is missing. If the lock is taken, waits, or throws Error naming `what`
-  // and the process that holds it. With `join` the file must be there, and nothing is taken.
+  // and the process that holds it. With `join` the file must be there, and nothing is taken. Throws
+  // Error if a link is in the file's place.
   FileLock(const std::filesystem::path& path, const std::string& what,
            IfTaken if_taken = IfTaken::refuse);
 

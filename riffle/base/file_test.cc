@@ -6,8 +6,10 @@
 #include <future>
 #include <memory>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "riffle/base/error.h"
@@ -21,6 +23,9 @@ namespace {
 namespace fs = std::filesystem;
 
 class FileTest : public TempFolder {};
+
+const auto kRefused =
+    testing::ThrowsMessage<Error>(testing::HasSubstr("riffle does not write through it"));
 
 TEST_F(FileTest, WhatIsWrittenIsRead) {
   write_atomically(folder_ / "new" / "file", "hello\0world");
@@ -140,6 +145,25 @@ TEST_F(FileTest, ALockIsHeldOnceAndEndsWithItsHolder) {
   const FileLock again(folder_ / "lock", "the run");
 }
 
+TEST_F(FileTest, ALockIsNotTakenThroughALink) {
+  const fs::path victim = folder_ / "victim";
+  write_atomically(victim, "precious");
+  fs::create_symlink(victim, folder_ / "lock");
+  fs::create_symlink(folder_ / "absent", folder_ / "dangling");
+  for (const char* link : {"lock", "dangling"}) {
+    EXPECT_THAT([&] { FileLock(folder_ / link, "the run"); }, kRefused);
+  }
+  EXPECT_EQ(read_text(victim), "precious");
+  EXPECT_FALSE(fs::exists(folder_ / "absent"));
+}
+
+TEST_F(FileTest, ALockThatWasReplacedByALinkToItIsLost) {
+  const FileLock lock(folder_ / "lock", "the run");
+  fs::rename(folder_ / "lock", folder_ / "away");
+  fs::create_symlink("away", folder_ / "lock");
+  EXPECT_THROW(lock.require_in_place(), LostLock);
+}
+
 TEST_F(FileTest, ALockIsWaitedForWhereThatIsAsked) {
   auto lock = std::make_unique<FileLock>(folder_ / "lock", "the run");
   auto waiting = std::async(std::launch::async, [this] {
@@ -172,12 +196,49 @@ TEST_F(FileTest, ALockKnowsWhetherItsFileIsStillThere) {
   first.require_in_place();
 }
 
+TEST_F(FileTest, NothingIsAppendedOrCutThroughALink) {
+  const fs::path victim = folder_ / "victim", link = folder_ / "link";
+  write_atomically(victim, "precious");
+  fs::create_symlink(victim, link);
+  EXPECT_THAT([&] { AppendFile(link).cut(0); }, kRefused);
+  EXPECT_EQ(read_text(victim), "precious");
+}
+
+TEST_F(FileTest, AFileIsCutButNeverLengthened) {
+  AppendFile file(folder_ / "a");
+  file.append("text");
+  EXPECT_THROW(file.cut(5), Error);
+  file.cut(2);
+  file.append("rn");
+  EXPECT_EQ(read_text(folder_ / "a"), "tern");
+}
+
+TEST_F(FileTest, APipeIsNotWaitedForWhereAFileShouldBe) {
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0644), 0);
+  const auto refused =
+      testing::ThrowsMessage<Error>(testing::HasSubstr("pipe is not a regular file"));
+  EXPECT_THAT([&] { read_text(pipe); }, refused);
+  EXPECT_THAT([&] { read_bytes(pipe); }, refused);
+  EXPECT_THAT([&] { InputFile{pipe}; }, refused);
+  EXPECT_THAT([&] { AppendFile{pipe}; }, kRefused);
+  EXPECT_THAT([&] { FileLock(pipe, "the run"); }, kRefused);
+}
+
+TEST_F(FileTest, AFileThatTheUserNamesMayBeAPipe) {
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0644), 0);
+  auto read = std::async(std::launch::async, [&] { return read_given_text(pipe, 10); });
+  Descriptor(pipe, O_WRONLY).write(std::as_bytes(std::span("text", 4)));
+  EXPECT_EQ(read.get(), "text");
+}
+
 TEST_F(FileTest, ATextIsReadUpToALimit) {
   write_atomically(folder_ / "a", "text");
   EXPECT_EQ(read_text(folder_ / "a", 4), "text");
   EXPECT_THAT([&] { read_text(folder_ / "a", 3); },
               testing::ThrowsMessage<Error>(testing::HasSubstr("more than 3 B")));
-  EXPECT_THROW(read_text("/dev/zero", 1 << 20), Error) << "it has no end";
+  EXPECT_THROW(read_given_text("/dev/zero", 1 << 20), Error) << "it has no end";
 }
 
 TEST_F(FileTest, MissingFilesAndFoldersAreNamed) {

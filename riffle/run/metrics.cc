@@ -72,11 +72,7 @@ void MetricsFile::rewrite(std::int64_t newest) {
   if (kept_text == text) return;
   // Cutting off the end needs no room on disk, and a run must be able to continue on a full one.
   if (!text.starts_with(kept_text)) return write_atomically(path_, kept_text);
-  std::error_code error;
-  std::filesystem::resize_file(path_, kept_text.size(), error);
-  if (error) {
-    throw Error(cat("cannot cut ", path_.string(), ": ", error.message()), ErrorKind::failure);
-  }
+  AppendFile(path_).cut(kept_text.size());
 }
 
 void MetricsFile::thin(std::int64_t newest) {

@@ -9,6 +9,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
 #include "riffle/base/text.h"
+#include "riffle/run/yaml.h"
 
 namespace riffle {
 namespace fs = std::filesystem;
@@ -39,6 +40,14 @@ std::optional<std::int64_t> number_in(std::string_view name, std::string_view pr
   const auto parsed = std::from_chars(name.data(), name.data() + name.size(), number);
   if (parsed.ec != std::errc() || parsed.ptr != name.data() + name.size()) return std::nullopt;
   return number;
+}
+
+bool is_checkpoint_name(const std::string& name) {
+  for (const char* kind : {kUpdate, kFill}) {
+    const auto number = number_in(name, kind, "");
+    if (number && *number >= 0 && name == numbered(kind, *number)) return true;
+  }
+  return false;
 }
 
 // "fill" comes before "update", and a longer number after a shorter one.
@@ -100,12 +109,20 @@ RunFolder RunFolder::open_beside(const fs::path& path) {
 
 void RunFolder::take_lock(IfTaken if_taken) {
   make_folders(path_);
+  // What is removed and replaced there would be another run's, whose lock this is not.
+  for (const fs::path& own : {checkpoints(), tensorboard()}) {
+    if (own != path_ && fs::is_symlink(own)) {
+      throw Error(cat(own.string(), " is a symbolic link; riffle writes to a run only in its own ",
+                      "folder: move what it leads to there"));
+    }
+  }
   lock_ = std::make_shared<FileLock>(path_ / kLockFile, cat("run ", path_.string()), if_taken);
 }
 
 Config RunFolder::config(const std::vector<std::string>& assignments) const {
   ConfigBuilder builder;
-  builder.read_yaml(path_ / kConfigFile);
+  const fs::path file = path_ / kConfigFile;
+  builder.read_yaml_text(read_text(file, kMostYamlBytes), file.string());
   for (const auto& assignment : assignments) builder.set_assignment(assignment);
   return builder.build();
 }
@@ -142,7 +159,7 @@ fs::path RunFolder::manifest(const std::string& checkpoint) const {
 std::vector<fs::path> RunFolder::files_ending(const char* ending) const {
   std::vector<fs::path> found;
   for (const auto& path : list_folder(checkpoints())) {
-    if (!path.filename().string().starts_with('.') && path.extension() == ending) {
+    if (path.extension() == ending && is_checkpoint_name(path.stem().string())) {
       found.push_back(path);
     }
   }

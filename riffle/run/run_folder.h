@@ -32,8 +32,8 @@ class RunFolder {
   static RunFolder create(const std::filesystem::path& path, const Config& config);
   // Opens a run to read it. Throws Error if there is none.
   static RunFolder open(const std::filesystem::path& path);
-  // Opens a run to write into it, and takes its lock. Throws Error if there is no run or another
-  // process holds the lock.
+  // Opens a run to write into it, and takes its lock. Throws Error if there is no run, another
+  // process holds the lock, or a folder of the run is a link.
   static RunFolder open_to_write(const std::filesystem::path& path);
   // Opens a run to write into it beside the process that has its lock, as another rank does. Throws
   // Error if there is no run, or no lock.
@@ -72,7 +72,8 @@ class RunFolder {
   static std::optional<std::int64_t> update_of(const std::string& checkpoint);
   std::filesystem::path state_file(const std::string& checkpoint) const;
   std::filesystem::path manifest(const std::string& checkpoint) const;
-  // Returns the checkpoints with a manifest, oldest first.
+  // Returns the checkpoints with a manifest, oldest first. Files whose names are not those of
+  // checkpoints are passed over.
   std::vector<std::string> checkpoint_names() const;
   // Returns the state file of the checkpoint that a user means by its name or by one of its files.
   // Throws Error if it is not there.

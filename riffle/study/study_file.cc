@@ -52,7 +52,7 @@ class Reader {
 
  private:
   YAML::Node load(const std::filesystem::path& path) const {
-    const YAML::Node root = parse_yaml(read_text(path, kMostYamlBytes));
+    const YAML::Node root = parse_yaml(read_given_text(path, kMostYamlBytes));
     require_map(root, path.string());
     return root;
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
@@ -323,10 +322,10 @@ NamedTensors read_torch_file(const std::filesystem::path& path) {
 }
 
 Safetensors read_tensor_file(const std::filesystem::path& path) {
-  std::array<char, kBeforeZip.size()> start{};
-  std::ifstream(path, std::ios::binary).read(start.data(), std::ssize(start));
-  const std::string_view text(start.data(), start.size());
-  const auto begins = [&](std::string_view how) { return text.starts_with(how); };
+  const InputFile file(path);
+  std::string start(std::min<std::size_t>(file.size(), kBeforeZip.size()), '\0');
+  file.read(0, std::as_writable_bytes(std::span(start)));
+  const auto begins = [&](std::string_view how) { return start.starts_with(how); };
   if (begins(kZip) || begins(kBeforeZip)) return {read_torch_file(path), {}};
   return read_safetensors(path);
 }

@@ -1,9 +1,12 @@
 #include "riffle/watch/watcher.h"
 
+#include <chrono>
 #include <fstream>
+#include <future>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "riffle/run/probe_record.h"
 #include "riffle/run/testing/runs.h"
@@ -44,6 +47,22 @@ TEST_F(WatcherTest, FindsRunsBelowTheFolderAndNoneElsewhere) {
   Watcher one(folder_ / "outside");
   EXPECT_THAT(names(one), ElementsAre("outside"));
   EXPECT_THROW(Watcher(folder_ / "absent"), Error);
+}
+
+TEST_F(WatcherTest, PipesInPlaceOfARunsFilesAreNotWaitedFor) {
+  RunFolder::create(folder_ / "runs/a", tiny("fifo"));
+  for (const char* name : {"metrics.jsonl", "status.json", "probes.jsonl"}) {
+    ASSERT_EQ(::mkfifo((folder_ / "runs/a" / name).c_str(), 0644), 0);
+  }
+  RunFolder::create(folder_ / "runs/b", tiny("fifo"));
+  Watcher watcher(folder_ / "runs");
+  auto seen = std::async(std::launch::async, [&] {
+    const std::string a = id_of(watcher, "a");
+    watcher.curves(a);
+    return names(watcher);
+  });
+  ASSERT_EQ(seen.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_THAT(seen.get(), ElementsAre("a", "b"));
 }
 
 TEST_F(WatcherTest, OnlyIdsOfItsRunsLeadAnywhere) {

@@ -10,11 +10,13 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "apps/riffle/testing/process.h"
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "riffle/base/checksum.h"
 #include "riffle/base/random.h"
@@ -148,6 +150,28 @@ inline std::string forge_tensor(ForgedTensors::Tensor& tensor, Random& random) {
       return "other values";
     }
   }
+}
+
+// Puts a pipe that nobody writes to, or a link to "victim" beside the run, in the place of one of
+// its files, or of one that it will have. Returns what it did.
+inline std::string forge_place(const fs::path& run, const fs::path& name, bool pipe) {
+  const fs::path path = run / name;
+  fs::remove(path);
+  if (pipe) {
+    ::mkfifo(path.c_str(), 0644);
+  } else {
+    fs::create_symlink(fs::absolute(run.parent_path() / "victim"), path);
+  }
+  return name.string() + (pipe ? " is a pipe" : " is a link");
+}
+
+inline std::string forge_place(const fs::path& run, Random& random) {
+  std::set<fs::path> found = {"lock", "probes.jsonl", "report.html", "buffer.html"};
+  for (const auto& entry : fs::recursive_directory_iterator(run)) {
+    if (entry.is_regular_file()) found.insert(entry.path().lexically_relative(run));
+  }
+  const std::vector<fs::path> places(found.begin(), found.end());
+  return forge_place(run, places[random.below(places.size())], random.chance(0.5f));
 }
 
 // Changes the newest checkpoint, pictures, configuration or records of a run. Returns what it did.

@@ -34,7 +34,8 @@ class Process {
  public:
   Process(const fs::path& folder, std::vector<std::string> arguments,
           std::vector<std::string> launcher = {})
-      : errors_(folder / ("stderr-" + std::to_string(++started_) + ".txt")) {
+      : errors_(folder / ("stderr-" + std::to_string(++started_) + ".txt")),
+        output_(folder / ("stdout-" + std::to_string(started_) + ".txt")) {
     arguments.insert(arguments.begin(), RIFFLE_PROGRAM);
     arguments.insert(arguments.begin(), launcher.begin(), launcher.end());
     std::vector<char*> argv;
@@ -42,9 +43,9 @@ class Process {
     argv.push_back(nullptr);
     pid_ = ::fork();
     if (pid_ != 0) return;
-    const int out = ::open(errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    ::dup2(out, STDERR_FILENO);
-    ::dup2(::open("/dev/null", O_WRONLY), STDOUT_FILENO);
+    constexpr int kNew = O_WRONLY | O_CREAT | O_TRUNC;
+    ::dup2(::open(errors_.c_str(), kNew, 0644), STDERR_FILENO);
+    ::dup2(::open(output_.c_str(), kNew, 0644), STDOUT_FILENO);
     if (::chdir(folder.c_str()) == 0) ::execvp(argv[0], argv.data());
     ::_exit(127);
   }
@@ -71,6 +72,7 @@ class Process {
   // Returns the most memory that it ever had, once it has ended.
   std::int64_t peak_bytes() const { return std::int64_t{usage_.ru_maxrss} * 1024; }
   std::string errors() const { return content(errors_); }
+  std::string output() const { return content(output_); }
   // Returns whether `condition` came true in time and before the process ended.
   bool becomes(const std::function<bool()>& condition, double seconds) {
     const auto start = Clock::now();
@@ -93,6 +95,7 @@ class Process {
  private:
   static inline int started_ = 0;
   fs::path errors_;
+  fs::path output_;
   pid_t pid_;
   struct rusage usage_ {};
 };
