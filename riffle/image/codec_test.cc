@@ -100,11 +100,25 @@ TEST(Codec, GreyJpegHasThreeEqualChannels) {
 }
 
 TEST(Codec, ALibjpegOfAnotherVersionIsNamedAndNoPictureBlamed) {
-  EXPECT_EQ(jpeg_mismatch(JPEG_LIB_VERSION, sizeof(jpeg_decompress_struct)), "");
-  EXPECT_THAT(jpeg_mismatch(JPEG_LIB_VERSION + 10, sizeof(jpeg_decompress_struct)),
-              HasSubstr("built for another libjpeg"));
-  EXPECT_THAT(jpeg_mismatch(JPEG_LIB_VERSION, sizeof(jpeg_decompress_struct) + 8),
-              HasSubstr("built for another libjpeg"));
+  const auto named = testing::ThrowsMessage<Error>(HasSubstr("built for another libjpeg"));
+  const JpegBuild real = jpeg_build();
+  const auto file = encode_jpeg(generated_picture(8, 8), 90);
+  require_jpeg();
+
+  jpeg_build().version += 10;
+  EXPECT_THAT([&] { decode_whole(file); }, named);
+  EXPECT_THAT([&] { encode_jpeg(generated_picture(8, 8), 90); }, named);
+  EXPECT_THAT([] { require_jpeg(); }, named);
+  jpeg_build() = real;
+  jpeg_build().decoder_bytes += 8;
+  EXPECT_THAT([&] { decode_whole(file); }, named);
+  EXPECT_THAT([] { require_jpeg(); }, named);
+  jpeg_build() = real;
+  jpeg_build().encoder_bytes += 8;
+  EXPECT_THAT([&] { encode_jpeg(generated_picture(8, 8), 90); }, named);
+  EXPECT_THAT([] { require_jpeg(); }, named);
+  jpeg_build() = real;
+  require_jpeg();
 }
 
 TEST(Codec, JpegIsTurnedByItsExifOrientation) {

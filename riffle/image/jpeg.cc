@@ -106,6 +106,14 @@ DecodeFailure explain(const JpegErrors& errors) {
   }
 }
 
+// Throws Error if what failed is that the library is another one.
+void require_match(const JpegErrors& errors) {
+  if (errors.code != JERR_BAD_LIB_VERSION && errors.code != JERR_BAD_STRUCT_SIZE) return;
+  throw Error(cat("riffle was built for another libjpeg than the one that is loaded (",
+                  errors.message, "); install libjpeg-turbo again, or build riffle again"),
+              ErrorKind::failure);
+}
+
 struct Decompressor {
   jpeg_decompress_struct jpeg{};
   jpeg_progress_mgr progress{};
@@ -121,15 +129,9 @@ struct Decompressor {
   Decompressor& operator=(const Decompressor&) = delete;
 };
 
-bool create(Decompressor& in, int version, std::size_t struct_bytes) {
-  if (setjmp(in.errors.escape) != 0) return false;
-  jpeg_CreateDecompress(&in.jpeg, version, struct_bytes);
-  return true;
-}
-
 bool read_header(Decompressor& in, std::span<const std::byte> bytes) {
   if (setjmp(in.errors.escape) != 0) return false;
-  jpeg_create_decompress(&in.jpeg);
+  jpeg_CreateDecompress(&in.jpeg, jpeg_build().version, jpeg_build().decoder_bytes);
   in.jpeg.progress = &in.progress;
   jpeg_mem_src(&in.jpeg, reinterpret_cast<const unsigned char*>(bytes.data()),
                static_cast<unsigned long>(bytes.size()));
@@ -222,7 +224,7 @@ struct Compressor {
 
 bool write_all(Compressor& out, const Picture& picture, int quality) {
   if (setjmp(out.errors.escape) != 0) return false;
-  jpeg_create_compress(&out.jpeg);
+  jpeg_CreateCompress(&out.jpeg, jpeg_build().version, jpeg_build().encoder_bytes);
   jpeg_mem_dest(&out.jpeg, &out.memory, &out.size);
   out.jpeg.image_width = static_cast<JDIMENSION>(picture.width);
   out.jpeg.image_height = static_cast<JDIMENSION>(picture.height);
@@ -245,11 +247,9 @@ bool write_all(Compressor& out, const Picture& picture, int quality) {
 
 std::optional<Picture> decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& options,
                                    DecodeFailure& failure) {
-  static const std::string mismatch =
-      jpeg_mismatch(JPEG_LIB_VERSION, sizeof(jpeg_decompress_struct));
-  if (!mismatch.empty()) throw Error(mismatch, ErrorKind::failure);
   Decompressor in;
   const auto give_up = [&] {
+    require_match(in.errors);
     failure = explain(in.errors);
     return std::nullopt;
   };
@@ -289,17 +289,22 @@ std::optional<Picture> decode_jpeg(std::span<const std::byte> bytes, const Decod
   return turn_upright(std::move(picture), orientation);
 }
 
-std::string jpeg_mismatch(int version, std::size_t struct_bytes) {
-  Decompressor trial;
-  if (create(trial, version, struct_bytes)) return {};
-  return cat("riffle was built for another libjpeg than the one that is loaded (",
-             trial.errors.message, "); install libjpeg-turbo again, or build riffle again");
+void require_jpeg() {
+  DecodeFailure ignored;
+  decode_jpeg(encode_jpeg(Picture(1, 1), 90), {}, ignored);
+}
+
+JpegBuild& jpeg_build() {
+  static JpegBuild build{JPEG_LIB_VERSION, sizeof(jpeg_decompress_struct),
+                         sizeof(jpeg_compress_struct)};
+  return build;
 }
 
 std::vector<std::byte> encode_jpeg(const Picture& picture, int quality) {
   if (quality < 1 || quality > 100) throw std::logic_error("JPEG quality is not in 1..100");
   Compressor out;
   if (!write_all(out, picture, quality)) {
+    require_match(out.errors);
     throw Error(cat("cannot write a JPEG of ", picture.width, " x ", picture.height,
                     " pixels: ", out.errors.message));
   }

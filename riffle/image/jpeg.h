@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <string>
 
 #include "riffle/image/codec.h"
 #include "riffle/image/picture.h"
@@ -16,8 +15,15 @@ namespace riffle {
 std::optional<Picture> decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& options,
                                    DecodeFailure& failure);
 
-// Returns why the libjpeg that is loaded cannot serve a program that was built for the version and
-// with a decoder's struct of this size; empty if it can.
-std::string jpeg_mismatch(int version, std::size_t struct_bytes);
+// Throws Error if libjpeg is not the one that riffle was built for. encode_jpeg() does too.
+void require_jpeg();
+
+// What libjpeg is told that riffle was built for. Tests make it something else; not thread-safe.
+struct JpegBuild {
+  int version;
+  std::size_t decoder_bytes;
+  std::size_t encoder_bytes;
+};
+JpegBuild& jpeg_build();
 
 }  // namespace riffle
