@@ -69,8 +69,6 @@ class ForgedRun : public DurabilityTest {
     fs::copy(whole, to, fs::copy_options::recursive);
     std::string how = forge_run(to, random);
     if (random.chance(0.3f)) how += "; " + forge_run(to, random);
-    // Last: what is there then cannot be changed any more.
-    if (random.chance(0.15f)) how += "; " + forge_place(to, random);
     return how;
   }
 
@@ -110,7 +108,9 @@ TEST_F(ForgedRun, IsReadOrRefusedByEveryCommand) {
       {"resume", "forged", "--max-updates", "8"}};
   std::map<bool, int> read;
   for (std::uint64_t i = 0; i < wanted(); ++i) {
-    const std::string how = forge(i, folder_ / "whole", folder_ / "forged");
+    std::string how = forge(i, folder_ / "whole", folder_ / "forged");
+    Random random(7, Purpose("forged places"), i);
+    if (random.chance(0.15f)) how += "; " + forge_place(folder_ / "forged", random);
     fs::remove_all(folder_ / "exported");
     fs::remove_all(folder_ / "selected");
     for (const auto& command : commands) {

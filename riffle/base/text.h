@@ -28,8 +28,8 @@ std::string bytes_text(std::uint64_t bytes);
 // Returns "1 h 03 min", "2 min 05 s", "7.3 s", ...
 std::string duration_text(double seconds);
 
-// Returns the text with what could steer a terminal or is not UTF-8 written as "\\x1b": control
-// characters other than line ends and tabs, and bytes that are part of no character.
+// Returns the text as one line, with what could steer a terminal or is not UTF-8 written as
+// "\\x1b": control characters other than tabs, and bytes that are part of no character.
 std::string printable(std::string_view text);
 
 std::string join(std::span<const std::string> parts, std::string_view separator);

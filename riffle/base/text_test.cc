@@ -23,7 +23,8 @@ TEST(Text, WritesNumbersForPeople) {
 }
 
 TEST(Text, PrintsNothingThatSteersATerminal) {
-  EXPECT_EQ(printable("Grüße, 東京 🦆\n\tok"), "Grüße, 東京 🦆\n\tok");
+  EXPECT_EQ(printable("Grüße, 東京 🦆\tok"), "Grüße, 東京 🦆\tok");
+  EXPECT_EQ(printable("a\n12:00:00 all is well"), "a\\x0a12:00:00 all is well");
   EXPECT_EQ(printable("\x1b[31mred\x07\r"), "\\x1b[31mred\\x07\\x0d");
   EXPECT_EQ(printable("\xc2\x9b"
                       "31m\x7f"),

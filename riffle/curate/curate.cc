@@ -31,18 +31,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// All that decides which pictures are kept, in one line.
+// All that decides which pictures are kept, in one line, printable.
 std::string settings_text(const CurateConfig& config) {
   const char* per = config.per == Quota::label    ? " of each label"
                     : config.per == Quota::source ? " of each source"
                                                   : "";
-  return cat(
-      "stream ", config.stream, ", shapes '", config.shapes, "', keep ", config.keep, per,
-      ", near ", config.near, ", encoder ", config.encoder, ", size ", config.input.crop,
-      config.input.resize == config.input.crop ? "" : cat(" of ", config.input.resize), ", batch ",
-      config.batch, config.pictures ? "" : ", no pictures",
-      config.shards.empty() ? "" : cat(", shards ", config.shards, " of ", config.shard_size),
-      config.assignments ? ", assignments" : "");
+  return printable(
+      cat("stream ", config.stream, ", shapes '", config.shapes, "', keep ", config.keep, per,
+          ", near ", config.near, ", encoder ", config.encoder, ", size ", config.input.crop,
+          config.input.resize == config.input.crop ? "" : cat(" of ", config.input.resize),
+          ", batch ", config.batch, config.pictures ? "" : ", no pictures",
+          config.shards.empty() ? "" : cat(", shards ", config.shards, " of ", config.shard_size),
+          config.assignments ? ", assignments" : ""));
 }
 
 std::string shard_name(const std::string& pattern, std::size_t number) {
@@ -164,7 +164,7 @@ class CuratingPass {
     if (!fs::is_regular_file(log_path()) || logged > fs::file_size(log_path())) {
       throw Error(cat(log_path().string(), " is missing or shorter than it was"));
     }
-    fs::resize_file(log_path(), logged);
+    AppendFile(log_path()).cut(logged);
   }
 
   // Throws Error unless the pictures kept stand for all that passed by, each in a file of its own.

@@ -27,11 +27,13 @@ std::vector<ChangedKey> changed_keys(Config config, const std::string& made_with
   if (made_with.empty()) return {};
   ConfigBuilder then;
   then.read_yaml_text(made_with, cat("the configuration in ", name));
-  Fields fields;
+  Config made = then.build();
+  Fields fields, made_fields;
   config.describe(fields);
+  made.describe(made_fields);
   std::vector<ChangedKey> changed;
   for (const auto& field : fields.all()) {
-    const std::string before = then.fields().get(field.key);
+    const std::string before = made_fields.get(field.key);
     if (field.get() != before) changed.push_back({field.key, field.get(), before});
   }
   return changed;

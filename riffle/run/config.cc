@@ -5,6 +5,7 @@
 #include "riffle/base/text.h"
 #include "riffle/run/presets.h"
 #include "riffle/run/yaml.h"
+#include "riffle/stream/uri.h"
 
 namespace riffle {
 
@@ -75,7 +76,7 @@ void ConfigBuilder::use_preset(const std::string& name) {
 }
 
 void ConfigBuilder::read_yaml(const std::filesystem::path& path) {
-  read_yaml_text(read_text(path, kMostYamlBytes), path.string());
+  read_yaml_text(read_given_text(path, kMostYamlBytes), path.string());
 }
 
 void ConfigBuilder::read_yaml_text(const std::string& text, const std::string& name) {
@@ -102,8 +103,29 @@ void ConfigBuilder::set_assignment(const std::string& assignment) {
   given_.insert(assignment.substr(0, assignment.find('=')));
 }
 
+namespace {
+
+// What is not text would not come back from config.yaml and from checkpoints as it was. Addresses
+// have a way to write it.
+void make_text(Config& config) {
+  for (std::string* address :
+       {&config.stream, &config.shapes, &config.probe.train, &config.probe.val}) {
+    *address = text_address(*address);
+  }
+  Fields fields;
+  config.describe(fields);
+  for (const auto& field : fields.all()) {
+    if (printable(field.get()) == field.get()) continue;
+    throw Error(cat(field.key, " must be UTF-8 without control characters, not '", field.get(),
+                    "'; give the file another name"));
+  }
+}
+
+}  // namespace
+
 Config ConfigBuilder::build() const {
   Config config = config_;
+  make_text(config);
   if (config.learner.buffer.is_none()) {
     if (given_.contains("train.updates") && config.learner.train.updates != 1) {
       throw Error(cat("without a buffer each batch is used once: --updates ",

@@ -86,8 +86,8 @@ class ConfigBuilder {
 
   // Sets what a preset sets. Throws Error if its name is unknown.
   void use_preset(const std::string& name);
-  // Takes nested and dotted keys: "train: {batch: 64}" and "train.batch: 64" are the same. Throws
-  // Error, naming file and key.
+  // Reads a file that the user names; it may be a pipe. Takes nested and dotted keys: "train:
+  // {batch: 64}" and "train.batch: 64" are the same. Throws Error, naming file and key.
   void read_yaml(const std::filesystem::path& path);
   // The same from text; `name` is what errors call it.
   void read_yaml_text(const std::string& text, const std::string& name);
@@ -96,7 +96,8 @@ class ConfigBuilder {
   void set_assignment(const std::string& assignment);
 
   const Fields& fields() const { return fields_; }
-  // Returns the finished, validated configuration. Throws Error as Config::validate() does.
+  // Returns the finished, validated configuration: every value is printable UTF-8, in addresses of
+  // streams by text_address(). Throws Error as Config::validate() does.
   Config build() const;
 
  private:

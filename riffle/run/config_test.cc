@@ -11,6 +11,7 @@
 #include "riffle/base/testing/temp_folder.h"
 #include "riffle/run/presets.h"
 #include "riffle/run/run_folder.h"
+#include "riffle/stream/uri.h"
 
 namespace riffle {
 namespace {
@@ -174,6 +175,30 @@ TEST_F(ConfigTest, CheckpointsOfARunThatLostItsConfigurationAreNotTakenOver) {
   fs::remove(folder_ / "config.yaml");
   EXPECT_THROW(RunFolder::create(folder_, ConfigBuilder().build()), Error);
   EXPECT_TRUE(fs::exists(folder.state_file("update-000000900")));
+}
+
+TEST_F(ConfigTest, AddressesOfAnyBytesComeBackAsTheyWere) {
+  for (const std::string name : {"caf\xe9", "caf\xe9: #x", "two\nlines", "\x1b[31m", "\xc2\x9b"}) {
+    ConfigBuilder builder;
+    builder.set("stream.uri", "folder:" + name);
+    builder.set("stream.shapes", "mix:folder:" + name + ",share=0.5");
+    builder.set("probe.train", "folder:" + name);
+    builder.set("probe.val", "folder:" + name);
+    const Config config = builder.build();
+    ConfigBuilder again;
+    again.read_yaml(yaml(config_yaml(config)));
+    EXPECT_EQ(again.build().stream, config.stream);
+    EXPECT_EQ(again.build().shapes, config.shapes);
+    EXPECT_EQ(Uri(config.stream).path(), name);
+    EXPECT_EQ(config_yaml(config).find('\xe9'), std::string::npos);
+  }
+}
+
+TEST_F(ConfigTest, OtherValuesMustBeText) {
+  ConfigBuilder builder;
+  builder.set("model.init", "caf\xe9.pth");
+  EXPECT_THAT([&] { builder.build(); },
+              ThrowsMessage<Error>(HasSubstr("model.init must be UTF-8")));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "riffle/base/error.h"
+#include "riffle/base/escape.h"
 #include "riffle/base/text.h"
 
 namespace riffle {
@@ -63,6 +64,8 @@ std::string decode_percent(std::string_view text) {
   }
   return decoded;
 }
+
+std::string text_address(std::string_view address) { return escape_bytes(address, "%"); }
 
 Uri::Uri(const std::string& text) : text_(text) {
   const std::string_view view = text_;

@@ -21,6 +21,10 @@ namespace riffle {
 std::string encode_percent(std::string_view bytes);
 std::string decode_percent(std::string_view text);
 
+// Returns an address, or shapes, with bytes that are not UTF-8 and control characters as %XX: the
+// same one, as text that YAML and JSON hold and a terminal shows.
+std::string text_address(std::string_view address);
+
 class Uri {
  public:
   explicit Uri(const std::string& text);

@@ -92,5 +92,15 @@ TEST(OpenStream, AnUnknownSchemeIsRefusedByItsNearestName) {
               ThrowsMessage<Error>(AllOf(HasSubstr("'foldr'"), HasSubstr("'folder'"))));
 }
 
+TEST(Uri, AnAddressOfAnyBytesHasTheSameMeaningAsText) {
+  const std::string raw = "folder:/caf\xe9/caf\xc3\xa9/two\nlines%20?label=\x1b";
+  const std::string text = text_address(raw);
+  EXPECT_EQ(text, "folder:/caf%e9/caf\xc3\xa9/two%0alines%20?label=%1b");
+  EXPECT_EQ(text_address(text), text);
+  Uri before(raw), after(text);
+  EXPECT_EQ(before.path(), after.path());
+  EXPECT_EQ(before.get("label", ""), after.get("label", ""));
+}
+
 }  // namespace
 }  // namespace riffle

@@ -49,7 +49,8 @@ struct RunResult {
   std::map<std::string, double> values;
 };
 
-// A value that is not finite is written as null and read as NaN.
+// A value that is not finite is written as null and read as NaN. Labels may be any bytes: what is
+// not text is written as %XX, and a percent sign that would be read as such a code as %25.
 void write_result(const std::filesystem::path& path, const RunResult& result);
 // Throws Error, naming the file, if it is not a result.
 RunResult read_result(const std::filesystem::path& path);

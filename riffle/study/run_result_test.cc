@@ -42,6 +42,30 @@ TEST_F(RunResultTest, IsReadAsItWasWritten) {
   EXPECT_EQ(read.values, result.values);
 }
 
+TEST_F(RunResultTest, LabelsOfAnyBytesAreReadAsTheyWereWritten) {
+  const std::vector<std::string> labels = {"caf\xe9", "café",       "caf%E9",
+                                           "100 %",   "%%41\xff%4", "two\nlines"};
+  RunResult result;
+  result.order = labels;
+  result.probe = "train folder:caf\xe9";
+  ResultPoint point;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    point.accuracy["set/" + labels[i]].knn_top1 = static_cast<double>(i);
+    point.share[labels[i]] = static_cast<double>(i);
+  }
+  result.points = {point};
+  write_result(file(), result);
+  const RunResult read = read_result(file());
+  EXPECT_EQ(read.order, labels);
+  EXPECT_EQ(read.probe, result.probe);
+  ASSERT_EQ(read.points.size(), 1u);
+  EXPECT_EQ(read.points[0].share, point.share);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    EXPECT_EQ(read.points[0].accuracy.at("set/" + labels[i]).knn_top1, static_cast<double>(i));
+  }
+  EXPECT_THAT(read_text(file()), AllOf(HasSubstr("caf%e9"), HasSubstr("café"), HasSubstr("100 %")));
+}
+
 TEST_F(RunResultTest, WhatIsNotAWholeNumberIsRefusedWithTheFile) {
   for (const char* turn : {"1e300", "\"5\"", "18446744073709551615", "[1]", "0.5"}) {
     write_atomically(file(),

@@ -12,6 +12,7 @@
 #include "riffle/base/text.h"
 #include "riffle/report/html_page.h"
 #include "riffle/report/style.h"
+#include "riffle/run/yaml.h"
 #include "riffle/study/study_figures.h"
 #include "riffle/study/study_findings.h"
 #include "riffle/study/study_pictures.h"
@@ -162,7 +163,7 @@ class Writer {
                        {"command", command_},       {"findings", study_findings(outcome_)},
                        {"tables", tables_},         {"figures", figures_},
                        {"machine", machine_text()}, {"runs", runs_json(outcome_)}};
-    write_atomically(files_.json, json.dump(2) + '\n');
+    write_atomically(files_.json, json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
     return files_;
   }
 
@@ -233,7 +234,7 @@ class Writer {
     page_.section("How to get this page");
     page_.code(command_);
     page_.paragraph(cat("Machine: ", machine_text(), "."));
-    page_.folded_code("The study", read_text(study_.file));
+    page_.folded_code("The study", read_given_text(study_.file, kMostYamlBytes));
     const auto& first = outcome_.runs.front().first;
     if (first) page_.folded_code("The configuration of the first phase", config_yaml(*first));
     for (const auto& run : outcome_.runs) {

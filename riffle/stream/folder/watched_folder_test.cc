@@ -149,6 +149,21 @@ TEST_F(WatchedFolder, AFileCountsWhenItIsWholeNotBefore) {
   EXPECT_THAT(stream->skipped(), IsEmpty());
 }
 
+TEST_F(WatchedFolder, LinksThatLeadOutAreSkipped) {
+  put(folder_ / "secret/1.png");
+  fs::create_symlink(folder_ / "secret/1.png", watched_ / "file-before.png");
+  fs::create_directory_symlink("../secret", watched_ / "folder-before");
+  const auto stream = open();
+  fs::create_symlink(folder_ / "secret/1.png", watched_ / "file-after.png");
+  fs::create_directory_symlink("../secret", watched_ / "folder-after");
+  put(watched_ / "new/2.png");
+  EXPECT_EQ(next(*stream), "new/2.png");
+  put(folder_ / "secret/3.png");
+  put(watched_ / "new/4.png");
+  EXPECT_EQ(next(*stream), "new/4.png");
+  EXPECT_EQ(stream->skipped().at("leads out"), 2);
+}
+
 TEST_F(WatchedFolder, OneThatIsWrittenAgainCountsAgain) {
   put(watched_ / "latest.png", 1);
   const auto stream = open();

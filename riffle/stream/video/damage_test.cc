@@ -16,6 +16,7 @@
 #include "riffle/base/file.h"
 #include "riffle/stream/testing/loopback_server.h"
 #include "riffle/stream/testing/video_folder.h"
+#include "riffle/stream/video/film.h"
 
 namespace riffle {
 namespace fs = std::filesystem;
@@ -59,6 +60,8 @@ TEST_F(VideoDamage, BadFilmsAreSkippedByReasonAndTheRestFollows) {
   fs::create_symlink("nowhere", folder_ / "6.mp4");
   fs::create_directory(folder_ / "7.mp4");
   make("8.mp4", {.frames = 3});
+  ASSERT_EQ(::mkfifo((folder_ / "9.mp4").c_str(), 0600), 0);  // nobody writes to it
+  fs::create_symlink("/dev/zero", folder_ / "a.mp4");
   testing::internal::CaptureStderr();
   const auto stream = open("*.mp4");
   const auto samples = rest(*stream);
@@ -68,7 +71,16 @@ TEST_F(VideoDamage, BadFilmsAreSkippedByReasonAndTheRestFollows) {
   EXPECT_EQ(relative(samples[5]), "8.mp4#2");
   EXPECT_THAT(stream->skipped(),
               ElementsAre(Pair("empty", 1), Pair("no video stream", 1), Pair("not a video", 1),
-                          Pair("too large", 1), Pair("unreadable", 1)));
+                          Pair("too large", 1), Pair("unreadable", 3)));
+}
+
+TEST_F(VideoDamage, AFileThatGivesNothingInTimeIsLeft) {
+  make("a.mp4", {.frames = 3});
+  DecodeFailure failure;
+  ASSERT_NE(VideoFilm::open(path("a.mp4"), {.timeout = 300}, failure), nullptr);
+  EXPECT_EQ(VideoFilm::open(path("a.mp4"), {.timeout = 1e-9}, failure), nullptr);
+  EXPECT_EQ(failure.reason, "too slow");
+  EXPECT_THAT(failure.detail, HasSubstr("nothing came for"));
 }
 
 TEST_F(VideoDamage, FilmsThatAreAllGoneAreAnErrorNotAnEnd) {
