@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <functional>
 #include <iomanip>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -15,7 +14,7 @@
 #include "apps/riffle/bench_pictures.h"
 #include "apps/riffle/bench_turns.h"
 #include "apps/riffle/commands.h"
-#include "apps/riffle/print_json.h"
+#include "apps/riffle/print.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/child_process.h"
@@ -142,8 +141,8 @@ Rates measure(const LoadOptions& options, const std::vector<std::vector<std::byt
 
 void print(const nlohmann::ordered_json& result) {
   const auto line = [](const std::string& name, double rate, const std::string& rest) {
-    std::cout << std::left << std::setw(40) << name << std::right << std::setw(10) << fixed(rate, 1)
-              << rest << '\n';
+    print_line(
+        cat(std::left, std::setw(40), name, std::right, std::setw(10), fixed(rate, 1), rest));
   };
   line("riffle", result["pictures_per_s"], " pictures/s a core");
   for (const auto& peer : result["peers"]) {

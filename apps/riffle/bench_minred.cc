@@ -1,12 +1,11 @@
 #include <iomanip>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/riffle/commands.h"
-#include "apps/riffle/print_json.h"
+#include "apps/riffle/print.h"
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
@@ -102,19 +101,17 @@ nlohmann::ordered_json as_json(const BenchMinredOptions& options, const MinredBe
 
 void print_head(const BenchMinredOptions& options) {
   const MinredBenchConfig config = config_of(options, 1);
-  std::cout << options.policy << " on " << options.device << ", d = " << config.dim
-            << ", b = " << config.batch << ", K = " << config.updates << ", " << type_of(options)
-            << ", medians in ms\n";
-  if (options.merges()) {
-    std::cout << "capacity  per stream batch  per step  minred, batch  times minred  rescanned"
-                 "  peak memory\n";
-  } else {
-    std::cout << "capacity  per stream batch  per step  authors, batch  authors, step   ratio  same"
-                 "  peak memory\n";
-  }
+  print_line(cat(options.policy, " on ", options.device, ", d = ", config.dim,
+                 ", b = ", config.batch, ", K = ", config.updates, ", ", type_of(options),
+                 ", medians in ms"));
+  print_line(options.merges()
+                 ? "capacity  per stream batch  per step  minred, batch  times minred  rescanned"
+                   "  peak memory"
+                 : "capacity  per stream batch  per step  authors, batch  authors, step   ratio"
+                   "  same  peak memory");
 }
 
-void cell(const std::string& text, int width) { std::cout << std::setw(width) << text; }
+std::string cell(const std::string& text, int width) { return cat(std::setw(width), text); }
 
 // The policy `merge` beside MinRed over the same history, in one run.
 void run_beside_minred(const BenchMinredOptions& options, const MinredBenchConfig& config) {
@@ -132,28 +129,23 @@ void run_beside_minred(const BenchMinredOptions& options, const MinredBenchConfi
     print_json_line(json);
     return;
   }
-  cell(cat(config.capacity), 8);
-  cell(fixed(merge.per_stream_batch_ms, 2), 18);
-  cell(fixed(merge.per_step_ms, 3), 10);
-  cell(fixed(minred.per_stream_batch_ms, 2), 15);
-  cell(fixed(times, 2), 14);
-  cell(fixed(merge.rescanned_per_batch, 1), 11);
-  cell(bytes_text(merge.peak_bytes), 13);
-  std::cout << std::endl;
+  print_line(cat(cell(cat(config.capacity), 8), cell(fixed(merge.per_stream_batch_ms, 2), 18),
+                 cell(fixed(merge.per_step_ms, 3), 10),
+                 cell(fixed(minred.per_stream_batch_ms, 2), 15), cell(fixed(times, 2), 14),
+                 cell(fixed(merge.rescanned_per_batch, 1), 11),
+                 cell(bytes_text(merge.peak_bytes), 13)));
 }
 
 void print_row(const MinredBenchConfig& config, const MinredBenchResult& result) {
   const bool authors = result.authors_skipped.empty();
-  cell(cat(config.capacity), 8);
-  cell(fixed(result.per_stream_batch_ms, 2), 18);
-  cell(fixed(result.per_step_ms, 3), 10);
-  cell(authors ? fixed(result.authors_per_stream_batch_ms, 1) : "-", 16);
-  cell(authors ? fixed(result.authors_per_step_ms, 3) : "-", 15);
-  cell(authors ? fixed(result.ratio, 1) : "-", 8);
-  cell(authors ? (result.same_evictions ? "yes" : "NO") : "-", 6);
-  cell(bytes_text(result.peak_bytes), 13);
-  if (!authors) std::cout << "  authors' way skipped: " << result.authors_skipped;
-  std::cout << std::endl;
+  print_line(cat(cell(cat(config.capacity), 8), cell(fixed(result.per_stream_batch_ms, 2), 18),
+                 cell(fixed(result.per_step_ms, 3), 10),
+                 cell(authors ? fixed(result.authors_per_stream_batch_ms, 1) : "-", 16),
+                 cell(authors ? fixed(result.authors_per_step_ms, 3) : "-", 15),
+                 cell(authors ? fixed(result.ratio, 1) : "-", 8),
+                 cell(authors ? (result.same_evictions ? "yes" : "NO") : "-", 6),
+                 cell(bytes_text(result.peak_bytes), 13),
+                 authors ? "" : cat("  authors' way skipped: ", result.authors_skipped)));
 }
 
 void run_bench_minred(const BenchMinredOptions& options) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <iomanip>
-#include <iostream>
 
+#include "apps/riffle/print.h"
 #include <sys/resource.h>
 
 #include "riffle/base/fields.h"
@@ -92,8 +92,8 @@ void StepPeers::report(nlohmann::ordered_json& result) const {
 
 void print_beside_peers(const nlohmann::ordered_json& result, const std::string& rest) {
   const auto line = [](const std::string& name, double rate, const std::string& more) {
-    std::cout << std::left << std::setw(24) << name << std::right << std::setw(10) << fixed(rate, 1)
-              << " images/s" << more << '\n';
+    print_line(cat(std::left, std::setw(24), name, std::right, std::setw(10), fixed(rate, 1),
+                   " images/s", more));
   };
   line("riffle", result["images_per_s"], rest);
   for (const auto& peer : result["peers"]) {

@@ -1,4 +1,3 @@
-#include <iostream>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -7,7 +6,7 @@
 #include "apps/riffle/bench_turns.h"
 #include "apps/riffle/commands.h"
 #include "apps/riffle/config_flags.h"
-#include "apps/riffle/print_json.h"
+#include "apps/riffle/print.h"
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 

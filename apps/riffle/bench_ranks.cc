@@ -1,11 +1,10 @@
-#include <iostream>
 #include <memory>
 #include <vector>
 
 #include "apps/riffle/bench_turns.h"
 #include "apps/riffle/commands.h"
 #include "apps/riffle/config_flags.h"
-#include "apps/riffle/print_json.h"
+#include "apps/riffle/print.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/clock.h"
@@ -127,14 +126,14 @@ void run_ranks(const RanksOptions& options) {
     print_json_line(result);
     return;
   }
-  std::cout << ranks.size() << " ranks, batch " << batch << ": " << fixed(median(rates), 1)
-            << " images/s, " << fixed(median(update_ms), 2) << " ms an update\n"
-            << "  one rank alone with its part of the batch: " << fixed(median(singles), 1)
-            << " images/s\n  " << fixed(100 * median(shares), 1) << " % of " << ranks.size()
-            << " times that\n  each rank hands over "
-            << bytes_text(static_cast<std::uint64_t>(median(bytes))) << " an update, "
-            << bytes_text(static_cast<std::uint64_t>(4 * together.parameters()))
-            << " of it gradients\n";
+  print_line(cat(ranks.size(), " ranks, batch ", batch, ": ", fixed(median(rates), 1),
+                 " images/s, ", fixed(median(update_ms), 2), " ms an update"));
+  print_line(
+      cat("  one rank alone with its part of the batch: ", fixed(median(singles), 1), " images/s"));
+  print_line(cat("  ", fixed(100 * median(shares), 1), " % of ", ranks.size(), " times that"));
+  print_line(cat("  each rank hands over ", bytes_text(static_cast<std::uint64_t>(median(bytes))),
+                 " an update, ", bytes_text(static_cast<std::uint64_t>(4 * together.parameters())),
+                 " of it gradients"));
 }
 
 }  // namespace

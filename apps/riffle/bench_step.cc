@@ -1,4 +1,3 @@
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,7 +7,7 @@
 #include "apps/riffle/bench_peers.h"
 #include "apps/riffle/bench_turns.h"
 #include "apps/riffle/commands.h"
-#include "apps/riffle/print_json.h"
+#include "apps/riffle/print.h"
 #include <nlohmann/json.hpp>
 #include <torch/cuda.h>
 #include <torch/types.h>
@@ -68,9 +67,9 @@ void measure_step(const StepOptions& options, std::optional<Ceilings>& ceilings)
     Profile profile{torch::Device(options.device)};
     const auto round = bench.round(options.seconds);
     const auto parts = profile.finish(round.steps);
-    std::cout << profile_table("part", parts);
+    print_lines(profile_table("part", parts));
     for (const ProfilePart& part : parts) {
-      for (const std::string& name : part.first) std::cout << part.name << ": " << name << '\n';
+      for (const std::string& name : part.first) print_line(cat(part.name, ": ", name));
     }
     return;
   }
@@ -128,9 +127,8 @@ void run(StepOptions options) {
   }
   for (const std::string& name : objective_names()) {
     options.objective = name;
-    if (!options.json) std::cout << name << '\n';
+    if (!options.json) print_line(name);
     measure_step(options, ceilings);
-    std::cout.flush();
   }
 }
 

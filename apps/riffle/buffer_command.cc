@@ -3,13 +3,12 @@
 #include <ctime>
 #include <filesystem>
 #include <iomanip>
-#include <iostream>
 #include <map>
 #include <numeric>
 #include <set>
 
 #include "apps/riffle/commands.h"
-#include "apps/riffle/print_json.h"
+#include "apps/riffle/print.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/csv.h"
@@ -174,7 +173,7 @@ nlohmann::ordered_json summary(const SavedBuffer& buffer) {
 
 void print_summary(const nlohmann::ordered_json& result) {
   const auto line = [](const std::string& name, const std::string& value) {
-    std::cout << name << std::string(18 - name.size(), ' ') << value << '\n';
+    print_line(cat(name, std::string(18 - name.size(), ' '), value));
   };
   line("checkpoint", result["checkpoint"]);
   line("samples", cat(result["samples"], " of ", result["samples_seen"], " seen"));

@@ -1,6 +1,6 @@
-#include <iostream>
 
 #include "apps/riffle/commands.h"
+#include "apps/riffle/print.h"
 
 #include "riffle/base/text.h"
 
@@ -130,7 +130,7 @@ void add_completion_command(CLI::App& app) {
   command->callback([&app, shell] {
     std::vector<Node> nodes;
     collect(app, "", nodes);
-    std::cout << (*shell == "bash" ? bash_script(nodes) : zsh_script(nodes));
+    print_lines(*shell == "bash" ? bash_script(nodes) : zsh_script(nodes));
   });
 }
 

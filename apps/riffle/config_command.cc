@@ -1,8 +1,6 @@
-#include <iostream>
-
 #include "apps/riffle/commands.h"
 #include "apps/riffle/config_flags.h"
-#include "apps/riffle/print_json.h"
+#include "apps/riffle/print.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/error.h"
@@ -45,7 +43,7 @@ void run_config(const ConfigOptions& options) {
   if (options.json) {
     print_json_line(as_json(config));
   } else {
-    std::cout << config_yaml(config, true);
+    print_lines(config_yaml(config, true));
   }
 }
 

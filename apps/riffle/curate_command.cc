@@ -1,12 +1,11 @@
 #include <algorithm>
-#include <iostream>
 #include <map>
 #include <thread>
 #include <vector>
 
 #include "apps/riffle/commands.h"
 #include "apps/riffle/encoder_flags.h"
-#include "apps/riffle/print_json.h"
+#include "apps/riffle/print.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/error.h"
@@ -38,15 +37,15 @@ void print(const CurateOptions& options, const CurateResult& result) {
     return;
   }
   if (!result.finished) {
-    std::cout << "stopped after " << result.samples << " pictures; the same command continues\n";
+    print_line(cat("stopped after ", result.samples, " pictures; the same command continues"));
     return;
   }
-  std::cout << options.out << ": " << result.kept << " of " << result.samples << " pictures, "
-            << fixed(per_s, 0) << " pictures/s; see " << (result.folder / "selection.html").string()
-            << '\n';
+  print_line(cat(options.out, ": ", result.kept, " of ", result.samples, " pictures, ",
+                 fixed(per_s, 0), " pictures/s; see ",
+                 (result.folder / "selection.html").string()));
   if (options.config.alone == Alone::keep) return;
-  std::cout << result.alone << " stood alone"
-            << (options.config.alone == Alone::drop ? " and were dropped\n" : "\n");
+  print_line(cat(result.alone, " stood alone",
+                 options.config.alone == Alone::drop ? " and were dropped" : ""));
 }
 
 // A folder, or "shards:FOLDER/part-%06d.tar".

@@ -1,7 +1,6 @@
-#include <iostream>
 
 #include "apps/riffle/commands.h"
-#include "apps/riffle/print_json.h"
+#include "apps/riffle/print.h"
 #include "apps/riffle/study_flags.h"
 #include <nlohmann/json.hpp>
 
@@ -129,9 +128,7 @@ void run_demo(const DemoOptions& options) {
   if (options.flags.json) {
     print_json_line(demo_json(options, outcome, files.page.string(), seconds));
   } else {
-    std::cout << '\n'
-              << first_table(outcome) << '\n'
-              << join(verdict(outcome, options.quick), "\n") << '\n';
+    print_lines(cat('\n', first_table(outcome), '\n', join(verdict(outcome, options.quick), "\n")));
   }
   log_info(cat("report: ", files.page.string(), " (", duration_text(seconds), ")"));
   require_no_failure(outcome);

@@ -1,10 +1,9 @@
 #include <chrono>
-#include <iostream>
 #include <optional>
 
 #include "apps/riffle/commands.h"
 #include "apps/riffle/encoder_flags.h"
-#include "apps/riffle/print_json.h"
+#include "apps/riffle/print.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/error.h"
@@ -60,10 +59,10 @@ void run_embed(const EmbedOptions& options) {
                                            {"checkpoint", source.file},
                                            {"skipped", stream->skipped()}});
   } else {
-    std::cout << options.out << ": " << samples << " x " << source.encoder->encoder_dim()
-              << " features of pictures of " << input.crop << " px (" << kResize << "), "
-              << fixed(per_s, 0) << " images/s; the samples are listed in "
-              << file->table().string() << '\n';
+    print_line(cat(options.out, ": ", samples, " x ", source.encoder->encoder_dim(),
+                   " features of pictures of ", input.crop, " px (", kResize, "), ",
+                   fixed(per_s, 0), " images/s; the samples are listed in ",
+                   file->table().string()));
   }
 }
 

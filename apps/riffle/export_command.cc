@@ -1,12 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <iostream>
 #include <string_view>
 
 #include "apps/riffle/commands.h"
 #include "apps/riffle/encoder_flags.h"
-#include "apps/riffle/print_json.h"
+#include "apps/riffle/print.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/error.h"
@@ -66,8 +65,8 @@ void run_export(const ExportOptions& options) {
                                            {"features", dim},
                                            {"bytes", bytes}});
   } else {
-    std::cout << options.out << ": " << weights.architecture() << ", " << dim << " features, from "
-              << source.file << '\n';
+    print_line(
+        cat(options.out, ": ", weights.architecture(), ", ", dim, " features, from ", source.file));
   }
 }
 

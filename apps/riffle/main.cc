@@ -22,6 +22,7 @@
 #include "riffle/base/standard_streams.h"
 #include "riffle/base/text.h"
 #include "riffle/dist/ranks.h"
+#include "riffle/image/jpeg.h"
 #include "riffle/tensors/out_of_memory.h"
 
 namespace riffle {
@@ -40,7 +41,7 @@ int complain(const std::string& message, int exit_code) {
   if (launched_processes() > 1 && !is_first_process()) {
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
-  std::cerr << "riffle: " << printable(first_line(message)) << '\n';
+  std::cerr << "riffle: " << printable(message) << '\n';
   abort_other_ranks(exit_code);
   return exit_code;
 }
@@ -114,6 +115,7 @@ int run(int argc, char** argv) {
   app.add_flag("-q,--quiet", quiet, "Print warnings and errors only, no progress");
   app.parse_complete_callback([&] {
     if (quiet || !is_first_process()) set_log_level(LogLevel::warnings);
+    require_jpeg();  // not after hours of training
     require_shared_command(app);
   });
   add_demo_command(app);
@@ -139,7 +141,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // --help and --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
-    return complain(std::string(error.what()) + " (see --help)", kBadUsage);
+    return complain(first_line(error.what()) + " (see --help)", kBadUsage);
   }
   return 0;
 }
@@ -159,11 +161,12 @@ int main(int argc, char** argv) {
   } catch (const c10::Error& error) {
     if (riffle::is_out_of_memory(error))
       return riffle::complain(riffle::kNoMemory, riffle::kFailed);
-    return riffle::complain(std::string("LibTorch failed: ") + error.what_without_backtrace(),
-                            riffle::kFailed);
+    return riffle::complain(
+        "LibTorch failed: " + riffle::first_line(error.what_without_backtrace()), riffle::kFailed);
   } catch (const std::bad_alloc&) {
     return riffle::complain(riffle::kNoMemory, riffle::kFailed);
   } catch (const std::exception& error) {
-    return riffle::complain(std::string("unexpected failure: ") + error.what(), riffle::kFailed);
+    return riffle::complain("unexpected failure: " + riffle::first_line(error.what()),
+                            riffle::kFailed);
   }
 }

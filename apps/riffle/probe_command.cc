@@ -1,11 +1,10 @@
 #include <chrono>
 #include <filesystem>
-#include <iostream>
 #include <optional>
 
 #include "apps/riffle/commands.h"
 #include "apps/riffle/encoder_flags.h"
-#include "apps/riffle/print_json.h"
+#include "apps/riffle/print.h"
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -59,8 +58,8 @@ void record(const ProbeCommand& options, const ModelSource& source, const ProbeR
 }
 
 void print_row(const std::string& name, const ProbeResult& result) {
-  std::cout << name << "  linear top-1 " << fixed(result.linear_top1, 1) << " %  top-5 "
-            << fixed(result.linear_top5, 1) << " %  k-NN " << fixed(result.knn_top1, 1) << " %\n";
+  print_line(cat(name, "  linear top-1 ", fixed(result.linear_top1, 1), " %  top-5 ",
+                 fixed(result.linear_top5, 1), " %  k-NN ", fixed(result.knn_top1, 1), " %"));
 }
 
 void run_probe(const ProbeCommand& options) {
@@ -105,7 +104,8 @@ void run_probe(const ProbeCommand& options) {
   }
   print_row("trained  ", result);
   if (baseline) print_row("untrained", *baseline);
-  std::cout << "recipe: " << result.recipe << "\nin " << fixed(seconds.count(), 1) << " s\n";
+  print_line(cat("recipe: ", result.recipe));
+  print_line(cat("in ", fixed(seconds.count(), 1), " s"));
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
 #include <filesystem>
-#include <iostream>
 
 #include "apps/riffle/commands.h"
-#include "apps/riffle/print_json.h"
+#include "apps/riffle/print.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/file.h"
@@ -29,7 +28,7 @@ void run_report(const ReportOptions& options) {
     std::vector<std::string> runs(options.runs.begin(), options.runs.end());
     print_json_line(nlohmann::ordered_json{{"report", out.string()}, {"runs", runs}});
   } else {
-    std::cout << out.string() << '\n';
+    print_line(out.string());
   }
 }
 

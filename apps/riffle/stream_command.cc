@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <array>
-#include <iostream>
 #include <memory>
 
 #include "apps/riffle/commands.h"
-#include "apps/riffle/print_json.h"
+#include "apps/riffle/print.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/error.h"
@@ -58,8 +57,7 @@ std::string skipped_text(const std::map<std::string, std::int64_t>& skipped) {
 
 void print_text(const Survey& survey, const StreamOptions& options, bool has_sheet) {
   const auto line = [](const std::string& name, const std::string& value) {
-    std::cout << name << std::string(name.size() < 17 ? 17 - name.size() : 1, ' ')
-              << printable(value) << '\n';
+    print_line(cat(name, std::string(name.size() < 17 ? 17 - name.size() : 1, ' '), value));
   };
   line("samples", cat(survey.samples, " in ", duration_text(survey.seconds), ", ",
                       fixed(survey.frames_per_s(), 0), " frames/s"));

@@ -1,12 +1,11 @@
 #include <cmath>
 #include <filesystem>
 #include <iomanip>
-#include <iostream>
 #include <map>
 #include <optional>
 
 #include "apps/riffle/commands.h"
-#include "apps/riffle/print_json.h"
+#include "apps/riffle/print.h"
 #include "apps/riffle/study_flags.h"
 #include <nlohmann/json.hpp>
 
@@ -86,12 +85,12 @@ void list_runs(const StudyOptions& options, const Study& study, const RunChoice&
     return;
   }
   for (const auto& [run, done, seconds] : estimate.runs) {
-    std::cout << std::left << std::setw(40) << run.slug << std::right << std::setw(8)
-              << run.config.learner.train.max_updates << " updates  "
-              << (done ? "done" : time_text(seconds)) << '\n';
+    print_line(cat(std::left, std::setw(40), run.slug, std::right, std::setw(8),
+                   run.config.learner.train.max_updates, " updates  ",
+                   done ? "done" : time_text(seconds)));
   }
-  std::cout << estimate.runs.size() << " runs, " << time_text(estimate.total())
-            << " of training left, judged by " << estimate.basis << '\n';
+  print_line(cat(estimate.runs.size(), " runs, ", time_text(estimate.total()),
+                 " of training left, judged by ", estimate.basis));
 }
 
 std::string gigabytes(std::uint64_t bytes) { return fixed(static_cast<double>(bytes) / 1e9, 1); }
@@ -117,9 +116,10 @@ void check_study(const Study& study, const RunChoice& choice, const fs::path& ou
   for (const auto& run : runs) due.push_back(&run);
   const auto missing = missing_sources(study.probe, due);
   for (const auto& [why, looks] : missing) {
-    std::cout << "missing: " << why << "\n         expected: " << looks << '\n';
+    print_line(cat("missing: ", why));
+    print_line(cat("         expected: ", looks));
   }
-  if (missing.empty()) std::cout << "all sources are there\n";
+  if (missing.empty()) print_line("all sources are there");
   if (!runs.empty() && runs.front().first && !is_first_done(out)) {
     StudyRun first;
     first.slug = "first";
@@ -127,9 +127,9 @@ void check_study(const Study& study, const RunChoice& choice, const fs::path& ou
     runs.insert(runs.begin(), std::move(first));
   }
   std::map<std::string, std::optional<UpdateCost>> costs;
-  std::cout << std::left << std::setw(36) << "run" << std::right << std::setw(10) << "updates"
-            << std::setw(10) << "hours" << std::setw(10) << "disk GB" << std::setw(10) << "host GB"
-            << std::setw(10) << "GPU GB" << '\n';
+  print_line(cat(std::left, std::setw(36), "run", std::right, std::setw(10), "updates",
+                 std::setw(10), "hours", std::setw(10), "disk GB", std::setw(10), "host GB",
+                 std::setw(10), "GPU GB"));
   double hours = 0;
   for (const auto& run : runs) {
     const auto [cost, is_new] = costs.try_emplace(cost_key(run.config));
@@ -142,22 +142,22 @@ void check_study(const Study& study, const RunChoice& choice, const fs::path& ou
     const bool known = cost->second.has_value();
     hours += needs.seconds / 3600;
     const auto shown = [&](const std::string& text) { return known ? text : std::string("?"); };
-    std::cout << std::left << std::setw(36) << run.slug << std::right << std::setw(10)
-              << run.config.learner.train.max_updates << std::setw(10)
-              << shown(fixed(needs.seconds / 3600, 1)) << std::setw(10)
-              << gigabytes(needs.disk_bytes) << std::setw(10) << shown(gigabytes(needs.host_bytes))
-              << std::setw(10) << shown(gigabytes(needs.device_bytes)) << '\n';
+    print_line(cat(std::left, std::setw(36), run.slug, std::right, std::setw(10),
+                   run.config.learner.train.max_updates, std::setw(10),
+                   shown(fixed(needs.seconds / 3600, 1)), std::setw(10),
+                   gigabytes(needs.disk_bytes), std::setw(10), shown(gigabytes(needs.host_bytes)),
+                   std::setw(10), shown(gigabytes(needs.device_bytes))));
   }
   fs::path existing = fs::absolute(out);
   while (!fs::exists(existing)) existing = existing.parent_path();
-  std::cout << runs.size() << " runs to make, " << fixed(hours, 1)
-            << " hours of training one after the other; probing comes on top. Free in "
-            << existing.string() << ": " << gigabytes(fs::space(existing).available) << " GB\n";
+  print_line(cat(runs.size(), " runs to make, ", fixed(hours, 1),
+                 " hours of training one after the other; probing comes on top. Free in ",
+                 existing.string(), ": ", gigabytes(fs::space(existing).available), " GB"));
 }
 
 void print_tables(const StudyFiles& files) {
-  for (const auto& table : files.tables) std::cout << table.string() << '\n';
-  std::cout << files.page.string() << '\n';
+  for (const auto& table : files.tables) print_line(table.string());
+  print_line(files.page.string());
 }
 
 void run_study_command(const StudyOptions& options) {

@@ -1,8 +1,6 @@
 #include "apps/riffle/training_result.h"
 
-#include <iostream>
-
-#include "apps/riffle/print_json.h"
+#include "apps/riffle/print.h"
 #include <nlohmann/json.hpp>
 
 #include "riffle/base/log.h"

@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "apps/riffle/commands.h"
-#include "apps/riffle/print_json.h"
+#include "apps/riffle/print.h"
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -38,10 +38,7 @@ void run_watch(const WatchOptions& options) {
           server_options.token.empty() ? "" : "#token=" + server_options.token);
   log_info(cat("watching ", server_options.folder.string(), ": ", url, " (Ctrl-C ends the page, ",
                "not the runs)"));
-  if (options.json) {
-    print_json_line(nlohmann::ordered_json{{"url", url}, {"port", server.port()}});
-    std::cout << std::flush;
-  }
+  if (options.json) print_json_line(nlohmann::ordered_json{{"url", url}, {"port", server.port()}});
   if (options.with_input) {
     std::thread([] {
       while (std::cin.get() != EOF) {

@@ -128,7 +128,7 @@ void Heartbeat::beat(Peer& peer) {
 }
 
 void Heartbeat::end_run(const Peer& peer, const std::string& what) {
-  std::cerr << "riffle: rank " << peer.rank << " (" << peer.name << ") " << what
+  std::cerr << "riffle: rank " << peer.rank << " (" << printable(peer.name) << ") " << what
             << "; the run ends on all ranks. The last checkpoint is good: riffle resume continues\n"
             << std::flush;
   MPI_Abort(MPI_COMM_WORLD, 1);
