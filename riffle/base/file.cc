@@ -88,7 +88,12 @@ std::string read_to_end(const Descriptor& file, std::size_t most) {
 }  // namespace
 
 Descriptor::Descriptor(const fs::path& path, int flags) : path_(path), fd_(-1) {
-  if (!faulty(FileFaults::decide(FileStep::open, path))) fd_ = ::open(path.c_str(), flags, 0644);
+  if (!faulty(FileFaults::decide(FileStep::open, path))) {
+    fd_ = ::open(path.c_str(), flags, 0644);
+    // A file server has a lease on the file and gives it back when it is asked to: that is worth a
+    // wait. Pipes do not fail in this way.
+    if (fd_ < 0 && errno == EWOULDBLOCK) fd_ = ::open(path.c_str(), flags & ~O_NONBLOCK, 0644);
+  }
   if (fd_ >= 0) return;
   const bool reading = (flags & O_ACCMODE) == O_RDONLY;
   fail(reading ? "cannot read" : "cannot open", path,

@@ -2,9 +2,11 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <future>
 #include <memory>
+#include <thread>
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -223,6 +225,17 @@ TEST_F(FileTest, APipeIsNotWaitedForWhereAFileShouldBe) {
   EXPECT_THAT([&] { InputFile{pipe}; }, refused);
   EXPECT_THAT([&] { AppendFile{pipe}; }, kRefused);
   EXPECT_THAT([&] { FileLock(pipe, "the run"); }, kRefused);
+}
+
+TEST_F(FileTest, AFileThatAServerHasALeaseOnIsWaitedFor) {
+  write_atomically(folder_ / "a", "text");
+  const Descriptor server(folder_ / "a", O_RDWR);
+  ::fcntl(server.number(), F_SETSIG, SIGURG);  // not the default one, which ends the program
+  if (::fcntl(server.number(), F_SETLEASE, F_WRLCK) != 0) GTEST_SKIP() << "no leases here";
+  auto read = std::async(std::launch::async, [&] { return read_text(folder_ / "a"); });
+  while (::fcntl(server.number(), F_GETLEASE) == F_WRLCK) std::this_thread::yield();
+  ::fcntl(server.number(), F_SETLEASE, F_UNLCK);
+  EXPECT_EQ(read.get(), "text");
 }
 
 TEST_F(FileTest, AFileThatTheUserNamesMayBeAPipe) {
