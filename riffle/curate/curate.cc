@@ -160,6 +160,7 @@ class CuratingPass {
     require_counted();
     if (learning_ != nullptr) restore_learning(state, names);
     if (!config_.assignments) return;
+    refuse_link(log_path());
     const auto logged = static_cast<std::uintmax_t>(numbers[1]);
     if (!fs::is_regular_file(log_path()) || logged > fs::file_size(log_path())) {
       throw Error(cat(log_path().string(), " is missing or shorter than it was"));
@@ -213,6 +214,7 @@ class CuratingPass {
     refuse_link(pictures());
     std::vector<fs::path> strangers;
     for (const auto& entry : fs::recursive_directory_iterator(pictures())) {
+      refuse_link(entry.path());
       if (entry.is_regular_file() && !known.contains(entry.path())) {
         strangers.push_back(entry.path());
       }
@@ -220,10 +222,10 @@ class CuratingPass {
     for (const fs::path& path : strangers) fs::remove(path);
   }
 
-  // Pictures are written and removed in folders of the pass alone.
-  static void refuse_link(const fs::path& folder) {
-    if (!fs::is_symlink(folder)) return;
-    throw Error(cat(folder.string(), " leads out of the selection's folder; remove the link"));
+  // Files are read, written and removed in the folder of the pass alone, which has no links.
+  static void refuse_link(const fs::path& path) {
+    if (!fs::is_symlink(path)) return;
+    throw Error(cat(path.string(), " leads out of the selection's folder; remove the link"));
   }
 
   Selector& selector_of(const std::string& group) {
@@ -328,11 +330,8 @@ class CuratingPass {
     const auto& bytes = *sample.picture.file;
     const std::string file = original_path(sample, bytes);
     const fs::path path = pictures() / file;
-    if (folders_.insert(path.parent_path()).second) {
-      make_folders(path.parent_path());
-      refuse_link(path.parent_path());
-    }
-    Descriptor out(path, O_WRONLY | O_CREAT | O_TRUNC);
+    if (folders_.insert(path.parent_path()).second) make_folders(path.parent_path());
+    Descriptor out(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
     out.write(bytes);
     out.close();
     return file;

@@ -341,14 +341,26 @@ TEST_F(LearningCurateTest, ForgedPicturesAndCursorsAreRefused) {
   }
 }
 
-TEST_F(CurateTest, PicturesAreNotRemovedThroughALink) {
+TEST_F(CurateTest, NothingIsReadOrChangedThroughALink) {
   const auto pass = config("out");
   fail_after_three_states([&] { select(pass); });
-  fs::remove_all(pass.out / "pictures");
-  fs::create_directory_symlink(folder_ / "photos", pass.out / "pictures");
-  EXPECT_THAT([&] { select(pass); },
-              testing::ThrowsMessage<Error>(HasSubstr("leads out of the selection's folder")));
-  EXPECT_TRUE(fs::exists(folder_ / "photos/day/101.png"));
+  const auto begun = contents(pass.out);
+  const auto photos = contents(folder_ / "photos");
+  for (const char* name : {"pictures", "pictures/day", "pictures/night/100.png", "repeats.log"}) {
+    SCOPED_TRACE(name);
+    fs::remove_all(pass.out / "pictures");
+    for (const auto& [file, content] : begun) write_atomically(pass.out / file, content);
+    const fs::path link = pass.out / name;
+    fs::remove_all(link);
+    fs::create_directories(link.parent_path());
+    const bool is_folder = std::string(name) == "pictures" || std::string(name) == "pictures/day";
+    fs::create_symlink(is_folder ? folder_ / "photos" : folder_ / "photos/night/100.png", link);
+    EXPECT_THAT([&] { select(pass); },
+                testing::ThrowsMessage<Error>(
+                    HasSubstr(cat(link.string(), " leads out of the selection's folder"))));
+    EXPECT_EQ(contents(folder_ / "photos"), photos);
+    fs::remove(link);
+  }
 }
 
 TEST_F(CurateTest, ShardsHoldThePicturesAndCanBeRead) {
