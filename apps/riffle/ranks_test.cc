@@ -57,6 +57,13 @@ class SeveralRanks : public ProgramTest {
     }
     return found;
   }
+  // mpirun may end before those that it killed have.
+  void expect_no_workers() const {
+    for (int tries = 0; tries < 1000 && !workers().empty(); ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_TRUE(workers().empty());
+  }
   // In the order of ranks, which is that of starting.
   pid_t worker(int rank) const {
     auto all = workers();
@@ -334,10 +341,7 @@ class LostRank : public SeveralRanks {
     ASSERT_TRUE(status) << "still running: " << run.errors();
     EXPECT_NE(*status, 0);
     EXPECT_THAT(run.errors(), HasSubstr(message));
-    for (int tries = 0; tries < 1000 && !workers().empty(); ++tries) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    EXPECT_TRUE(workers().empty());
+    expect_no_workers();
     const auto last = metrics("run").back()["update"].get<int>();
     const auto resumed = ranks(2, "-q resume run --json --max-updates " + std::to_string(last + 3));
     EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
@@ -394,7 +398,7 @@ TEST_P(KilledRanks, ResumeToTheSameEndWhateverTheInstant) {
         process.signal(SIGTERM);
       }
       ASSERT_TRUE(process.ended(30)) << process.errors();
-      EXPECT_TRUE(workers().empty());
+      expect_no_workers();
     }
     const auto found = metrics(name);
     ASSERT_EQ(found.size(), expected.size());
