@@ -42,7 +42,9 @@ class SeveralRanks : public ProgramTest {
   std::vector<Json> metrics(const std::string& run) const {
     std::vector<Json> lines;
     std::ifstream in(folder_ / run / "metrics.jsonl");
-    for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+    for (std::string line; std::getline(in, line) && !in.eof();) {  // the last may be half written
+      lines.push_back(Json::parse(line));
+    }
     return lines;
   }
 
