@@ -107,7 +107,8 @@ TEST_F(LabelledSetTest, MemoryDoesNotGrowWithTheNumberOfPictures) {
   if (!growth(300, kLimit)) {  // what the process needs once
     GTEST_SKIP() << "the kernel's high-water mark cannot be lowered here";
   }
-  EXPECT_LT(*growth(3000, kLimit), 50) << "held, the pictures alone would be 79 MiB";
+  // Batches on their way take up to 60 MiB, however many pictures there are.
+  EXPECT_LT(*growth(6000, kLimit), 100) << "held, the pictures alone would be 158 MiB";
   EXPECT_GT(*growth(3000, LabelledSet::kMostHeldBytes), 70);
 }
 

@@ -25,16 +25,22 @@ std::int64_t most_checkpoints(const Config& config) {
 }  // namespace
 
 std::uint64_t checkpoint_bytes(const Config& config, Learner& learner) {
+  constexpr std::uint64_t kHeaderBytes = 128;  // name, shape and place of a tensor
   std::uint64_t network = 0;
-  for (const auto& parameter : learner.objective().parameters()) network += parameter.nbytes();
+  // Every parameter has its momentum.
+  for (const auto& parameter : learner.objective().parameters()) {
+    network += 2 * (parameter.nbytes() + kHeaderBytes);
+  }
+  for (const auto& statistic : learner.objective().buffers()) {
+    network += statistic.nbytes() + kHeaderBytes;
+  }
   BufferConfig buffer = config.learner.buffer_config();
   if (!buffer.is_none()) buffer.capacity = std::to_string(learner.buffer().capacity());
   buffer.memory = BufferMemory::host;
   const MemoryPlan plan =
       plan_memory(buffer, learner.buffer().batch(), static_cast<int>(config.learner.stored_size()),
                   learner.objective().feature_dim(), open_device(config.learner.device));
-  // Every parameter has its momentum.
-  const std::uint64_t state = 2 * network + plan.features + plan.records;
+  const std::uint64_t state = network + plan.features + plan.records;
   // Without checkpoints on the way the log is written once, at the end.
   const std::uint64_t logs = config.checkpoint.every > 0 ? 2 : 1;
   return logs * plan.pictures + static_cast<std::uint64_t>(most_checkpoints(config)) * state;
