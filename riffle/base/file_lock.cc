@@ -15,8 +15,8 @@ namespace riffle {
 
 FileLock::FileLock(const std::filesystem::path& path, const std::string& what, IfTaken if_taken)
     : what_(what),
-      file_(open_own_file(
-          path, O_CLOEXEC | (if_taken == IfTaken::join ? O_RDONLY : O_RDWR | O_CREAT))) {
+      file_(open_own_file(path,
+                          O_CLOEXEC | (if_taken == IfTaken::join ? O_RDONLY : O_RDWR | O_CREAT))) {
   if (if_taken == IfTaken::join) {
     require_in_place();
     return;
