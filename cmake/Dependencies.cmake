@@ -15,8 +15,13 @@ if(NOT XXHASH_INCLUDE_DIR)
 endif()
 add_library(riffle_xxhash INTERFACE)
 target_include_directories(riffle_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
-# LibTorch's CMake files overwrite it.
-set(riffle_cuda_architectures ${CMAKE_CUDA_ARCHITECTURES})
+# LibTorch's CMake files overwrite CMAKE_CUDA_ARCHITECTURES, and CMake remembers what they wrote.
+set(riffle_cuda_architectures native)
+if(CMAKE_CUDA_ARCHITECTURES)
+  set(riffle_cuda_architectures ${CMAKE_CUDA_ARCHITECTURES})
+endif()
+set(RIFFLE_CUDA_ARCHITECTURES "${riffle_cuda_architectures}" CACHE STRING
+  "CUDA architectures; default: CMAKE_CUDA_ARCHITECTURES, or those of this machine's GPUs")
 find_package(Torch 2.4 REQUIRED)
 # If one of these is missing, the source that needs it is not built, and opening such a source says what to install.
 find_package(LibArchive)
@@ -94,11 +99,7 @@ target_compile_options(riffle_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${riffle
 set(RIFFLE_CUDA OFF)
 if(RIFFLE_WITH_CUDA AND TARGET torch_cuda)
   set(RIFFLE_CUDA ON)
-  if(riffle_cuda_architectures)
-    set(CMAKE_CUDA_ARCHITECTURES ${riffle_cuda_architectures})
-  else()
-    set(CMAKE_CUDA_ARCHITECTURES native)
-  endif()
+  set(CMAKE_CUDA_ARCHITECTURES ${RIFFLE_CUDA_ARCHITECTURES})
   enable_language(CUDA)
   set(CMAKE_CUDA_STANDARD 20)
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake 3.25 does not know the option

@@ -60,7 +60,7 @@ const at::Tensor& find_like(const NamedTensors& state, const char* name, const a
 }
 
 std::vector<double> find_weights(const NamedTensors& state, std::int64_t slots) {
-  const at::Tensor& saved = find_like(state, kWeights, at::empty({slots}, at::kDouble));
+  const at::Tensor saved = find_like(state, kWeights, at::empty({slots}, at::kDouble));
   if (!saved.ge(NearestIndex::kLeastWeight).all().item<bool>() ||
       !saved.isfinite().all().item<bool>()) {
     throw Error("state of the nearest-neighbour index: 'weights' is damaged");

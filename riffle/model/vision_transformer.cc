@@ -39,7 +39,7 @@ void read_positions(const torch::Tensor& positions, TransformerShape& shape) {
 }
 
 TransformerShape shape_in(const NamedTensors& weights) {
-  const torch::Tensor& patches = need_weight(weights, kPatches, 4);
+  const torch::Tensor patches = need_weight(weights, kPatches, 4);
   if (patches.size(1) != 3 || patches.size(2) != patches.size(3)) {
     throw Error(cat("'", kPatches, "' is ", patches.sizes(), ", not of square RGB patches"));
   }
