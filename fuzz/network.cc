@@ -1,5 +1,6 @@
 // What others send over a network, and where lists of URLs may lead.
 
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
@@ -41,14 +42,18 @@ class Server {
  private:
   std::string answer(Bytes request) const {
     const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    // Closed without a trace: hundreds of connections a second would use up all ports.
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<std::uint16_t>(server_.port()));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const auto* const general = reinterpret_cast<const sockaddr*>(&address);
     if (::connect(socket, general, sizeof(address)) != 0) {
+      const int error = errno;
       ::close(socket);
-      throw std::logic_error("the server does not take a connection");
+      throw std::logic_error(std::string("no connection: ") + std::strerror(error));
     }
     [[maybe_unused]] const auto sent = ::send(socket, request.data(), request.size(), MSG_NOSIGNAL);
     ::shutdown(socket, SHUT_WR);

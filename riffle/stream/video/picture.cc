@@ -30,17 +30,27 @@ Size scaled(const AVFrame& frame, int short_side) {
   return {scale(frame.width), scale(frame.height)};
 }
 
+// A film may claim what FFmpeg's enumerations do not have, and C++ must not read as one of them.
+template <typename Enumeration>
+int claimed(const Enumeration& value) {
+  int number;
+  static_assert(sizeof(number) == sizeof(value));
+  std::memcpy(&number, &value, sizeof(number));
+  return number;
+}
+
 // Films that do not say which matrix their colours were made with follow the habit of their size.
 int colour_matrix(const AVFrame& frame) {
   constexpr int kLeastHeightOfHd = 720;
-  if (frame.colorspace == AVCOL_SPC_UNSPECIFIED || frame.colorspace == AVCOL_SPC_RGB) {
+  const int matrix = claimed(frame.colorspace);
+  if (matrix == AVCOL_SPC_UNSPECIFIED || matrix == AVCOL_SPC_RGB) {
     return frame.height >= kLeastHeightOfHd ? SWS_CS_ITU709 : SWS_CS_ITU601;
   }
-  return frame.colorspace;
+  return matrix;
 }
 
 bool has_full_range(const AVFrame& frame) {
-  return frame.color_range == AVCOL_RANGE_JPEG || frame.format == AV_PIX_FMT_YUVJ420P ||
+  return claimed(frame.color_range) == AVCOL_RANGE_JPEG || frame.format == AV_PIX_FMT_YUVJ420P ||
          frame.format == AV_PIX_FMT_YUVJ422P || frame.format == AV_PIX_FMT_YUVJ444P ||
          frame.format == AV_PIX_FMT_YUVJ440P;
 }
