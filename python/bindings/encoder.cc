@@ -76,7 +76,7 @@ py::dict probe_dict(const ProbeResult& result) {
 
 py::dict probe_run(const std::string& from, const std::string& checkpoint, const OwnedStream& train,
                    const OwnedStream& val, const std::string& recipe, std::int64_t samples,
-                   std::int64_t asked_size, const std::string& device) {
+                   std::int64_t size, const std::string& device) {
   const auto train_stream = train->hand_over();
   const auto val_stream = val->hand_over();
   const Stop stop = make_stop();
@@ -85,15 +85,15 @@ py::dict probe_run(const std::string& from, const std::string& checkpoint, const
         const LinearRecipe linear = linear_recipe(recipe);
         const ModelSource source = open_model(from, checkpoint);
         source.objective->to(open_device(device.empty() ? source.device : device));
-        const int size = source.picture_size(asked_size).crop;
+        const EncoderInput input = source.picture_size(size);
         const auto collected = [&](const std::shared_ptr<Stream>& stream) {
           StoppableStream stoppable(stream, stop);
-          return collect(stoppable, samples, size);
+          return LabelledSet(collect(stoppable, samples, input.resize), input);
         };
-        const auto train_pictures = collected(train_stream);
-        const auto val_pictures = collected(val_stream);
+        LabelledSet train_set = collected(train_stream);
+        LabelledSet val_set = collected(val_stream);
         StoppableEncoder encoder(source.objective, stop);
-        return probe(encoder, train_pictures, val_pictures, linear);
+        return probe(encoder, train_set, val_set, linear);
       },
       [train_stream, val_stream, stop] {
         *stop = true;

@@ -28,11 +28,16 @@ def require_refusal(use, message):
     assert "\n" not in str(raised.value)
 
 
+def run_program(*arguments):
+    """Returns what the program `riffle` prints."""
+    program = pathlib.Path(os.environ["RIFFLE_BUILD"]) / "riffle"
+    return subprocess.run([program, *arguments], check=True, capture_output=True, text=True).stdout
+
+
 def train_run(path, *flags):
     """Makes a run with the program `riffle`."""
-    program = pathlib.Path(os.environ["RIFFLE_BUILD"]) / "riffle"
-    subprocess.run([program, "train", "--run", path, "--capacity", "64", "--batch", "16",
-                    "--stream", "synthetic:?frames=8", *flags], check=True, capture_output=True)
+    run_program("train", "--run", path, "--capacity", "64", "--batch", "16", "--stream", "synthetic:?frames=8",
+                *flags)
 
 
 def guide_blocks(guide):

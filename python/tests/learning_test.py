@@ -1,10 +1,11 @@
 """Runs, encoders, embeddings, probes and riffle's own learner."""
 
+import json
 import math
 
 import pytest
 import torch
-from conftest import pictures, require_refusal, train_run
+from conftest import pictures, require_refusal, run_program, train_run
 
 import riffle
 
@@ -112,6 +113,18 @@ def test_a_probe_of_a_module_is_that_of_the_run(run_folder):
     assert 0 <= of_run["linear_top1"] <= of_run["linear_top5"] <= 100
     assert of_run["linear_top1"] == pytest.approx(of_module["linear_top1"], abs=2)
     assert of_run["knn_top1"] == pytest.approx(of_module["knn_top1"], abs=2)
+
+
+def test_a_probe_of_a_run_is_that_of_the_program(tmp_path):
+    run = tmp_path / "run"
+    train_run(run, "--stem", "small", "--size", "16", "--width", "8", "--max-updates", "4", "--set",
+              "stream.size=32")
+    streams = [LABELLED % seed + "&size=32" for seed in (11, 12)]
+    ours = riffle.probe(run, *streams)
+    theirs = json.loads(run_program("probe", run, "--train", streams[0], "--val", streams[1],
+                                    "--trained-only", "--json"))
+    assert all(ours[name] == theirs[name] for name in ("linear_top1", "linear_top5", "knn_top1", "recipe"))
+    assert ours != riffle.probe(run, *streams, size=16), "of whole pictures, not of their centres"
 
 
 def test_a_learner_resumes_exactly(tmp_path):

@@ -24,9 +24,9 @@ LabelledSet::LabelledSet(Open open, std::int64_t max_samples, EncoderInput input
       most_held_bytes_(most_held_bytes),
       ranks_(ranks) {}
 
-LabelledSet::LabelledSet(LabelledPictures pictures)
+LabelledSet::LabelledSet(LabelledPictures pictures, EncoderInput input)
     : max_samples_(0),
-      input_(static_cast<int>(pictures.pictures.size(1))),
+      input_(input),
       most_held_bytes_(0),
       ranks_(one_rank()),
       labels_(std::move(pictures.labels)),

@@ -31,8 +31,8 @@ class LabelledSet {
   // Reads nothing yet. `max_samples`: 0 for all. `ranks` must outlive this.
   LabelledSet(Open open, std::int64_t max_samples, EncoderInput input,
               std::uint64_t most_held_bytes = kMostHeldBytes, Ranks& ranks = one_rank());
-  // Holds these; the encoder sees them as they are.
-  explicit LabelledSet(LabelledPictures pictures);
+  // Holds these. Requires them to be input.resize px large.
+  LabelledSet(LabelledPictures pictures, EncoderInput input);
 
   // Passes the pictures, [n, resize, resize, 3] uint8, in the order of the stream, `batch` at a
   // time (the last may be fewer). Throws Error for a sample without a label, naming it, for a

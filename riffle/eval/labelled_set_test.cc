@@ -65,12 +65,15 @@ TEST_F(LabelledSetTest, TheEncoderSeesTheCentreOfALargerPicture) {
   const auto model = narrow_model();
   LabelledSet whole(synthetic_source(1, 12, 32), 0, 32);
   LabelledSet centre(synthetic_source(1, 12, 32), 0, {32, 24});
-  at::Tensor cut;
+  at::Tensor all, cut;
   whole.for_each(12, [&](const at::Tensor& pictures) {
+    all = pictures;
     cut = pictures.narrow(1, 4, 24).narrow(2, 4, 24).contiguous();
   });
-  LabelledSet expected({cut, whole.labels()});
+  LabelledSet expected({cut, whole.labels()}, 24);
+  LabelledSet given({all, whole.labels()}, {32, 24});
   EXPECT_TRUE(torch::equal(embed(*model, centre).features, embed(*model, expected).features));
+  EXPECT_TRUE(torch::equal(embed(*model, given).features, embed(*model, expected).features));
   const auto stream = synthetic_source(1, 12, 32)();
   EXPECT_TRUE(torch::allclose(embed(*model, *stream, 0, {32, 24}).features,
                               embed(*model, expected).features));

@@ -101,7 +101,10 @@ ProbeResult probe(Encoder& encoder, LabelledSet& train, LabelledSet& val,
 
 ProbeResult probe(Encoder& encoder, const LabelledPictures& train, const LabelledPictures& val,
                   const LinearRecipe& recipe, const KnnOptions& knn) {
-  LabelledSet train_set(train), val_set(val);
+  const auto held = [](const LabelledPictures& set) {
+    return LabelledSet(set, static_cast<int>(set.pictures.size(1)));
+  };
+  LabelledSet train_set = held(train), val_set = held(val);
   return probe(encoder, train_set, val_set, recipe, knn);
 }
 
