@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
 #include <map>
 #include <optional>
 #include <regex>
@@ -19,31 +18,17 @@
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/curate/originals.h"
+#include "riffle/curate/pass_state.h"
 #include "riffle/curate/selection.h"
 #include "riffle/curate/tar_file.h"
 #include "riffle/eval/embedding.h"
 #include "riffle/run/stop_signals.h"
 #include "riffle/stream/uri.h"
-#include "riffle/tensors/safetensors.h"
 
 namespace riffle {
 namespace {
 
 namespace fs = std::filesystem;
-
-// All that decides which pictures are kept, in one line, printable.
-std::string settings_text(const CurateConfig& config) {
-  const char* per = config.per == Quota::label    ? " of each label"
-                    : config.per == Quota::source ? " of each source"
-                                                  : "";
-  return printable(
-      cat("stream ", config.stream, ", shapes '", config.shapes, "', keep ", config.keep, per,
-          ", near ", config.near, ", encoder ", config.encoder, ", size ", config.input.crop,
-          config.input.resize == config.input.crop ? "" : cat(" of ", config.input.resize),
-          ", batch ", config.batch, config.pictures ? "" : ", no pictures",
-          config.shards.empty() ? "" : cat(", shards ", config.shards, " of ", config.shard_size),
-          config.assignments ? ", assignments" : ""));
-}
 
 std::string shard_name(const std::string& pattern, std::size_t number) {
   const std::size_t percent = pattern.find('%');
@@ -62,39 +47,45 @@ class CuratingPass {
       : config_(config),
         encoder_(encoder),
         learning_(learning),
+        state_(config, encoder, learning),
         lock_(lock()),
         stream_(open_with_originals(config.stream, config.shapes)),
         signals_([this](const char*) { stop(); }, 0) {
+    std::uint64_t logged = 0;
     if (fs::exists(state_path())) {
-      restore();
+      logged = state_.read(state_path());
+      stream_->seek(state_.position());
+      log_info(
+          cat("continuing in ", config_.out.string(), " after ", state_.samples(), " pictures"));
     } else {
       log_info(cat("selecting ", config_.keep, " pictures into ", config_.out.string()));
     }
+    if (state_.samples() == 0) fs::remove(log_path());
+    if (config_.assignments) log_.emplace(log_path()).cut(logged);
     remove_strangers();
-    if (config_.assignments) log_.emplace(log_path());
   }
 
   CurateResult run() {
     const auto start = Clock::now();
     saved_at_ = start;
-    const std::int64_t before = samples_;
+    const std::int64_t before = state_.samples();
     if (config_.samples == 0 || before < config_.samples) {
       const std::int64_t left = config_.samples > 0 ? config_.samples - before : 0;
       read_batches(*stream_, left, config_.input.resize, config_.batch, "seen",
                    [this](const PictureBatch& read) { take(read); });
     }
-    if (samples_ == 0 && !stopped_) throw Error(cat(config_.stream, " has no samples"));
+    if (state_.samples() == 0 && !stopped_) throw Error(cat(config_.stream, " has no samples"));
     CurateResult result;
     if (stopped_) {
       save();
-      result.kept = size();
+      result.kept = state_.size();
     } else {
       finish(result);
     }
     result.finished = !stopped_;
     result.folder = config_.out;
-    result.samples = samples_;
-    result.samples_now = samples_ - before;
+    result.samples = state_.samples();
+    result.samples_now = state_.samples() - before;
     result.seconds = seconds_since(start);
     result.skipped = stream_->skipped();
     return result;
@@ -123,89 +114,10 @@ class CuratingPass {
     stream_->stop();
   }
 
-  void restore() {
-    const Safetensors saved = read_safetensors(state_path());
-    const auto text = [&](const std::string& name) {
-      const auto found = saved.metadata.find(name);
-      if (found == saved.metadata.end()) {
-        throw Error(cat(state_path().string(), " is damaged: no ", name));
-      }
-      return found->second;
-    };
-    if (text("settings") != settings_text(config_)) {
-      throw Error(cat(config_.out.string(), " was begun with other settings (", text("settings"),
-                      "); use the same ones, or another folder"));
-    }
-    position_ = text("position");
-    try {
-      restore(saved.tensors);
-    } catch (const Error& error) {
-      throw Error(cat(state_path().string(), " is damaged: ", error.what()));
-    }
-    stream_->seek(position_);
-    log_info(cat("continuing in ", config_.out.string(), " after ", samples_, " pictures"));
-  }
-
-  // Takes only what save() gives: names in the state lead to files that are read and removed.
-  void restore(const NamedTensors& state) {
-    const auto numbers = find_integers(state, "numbers", 3);
-    samples_ = numbers[0];
-    const auto names = find_texts(state, "groups", std::max<std::int64_t>(0, numbers[2]));
-    if (std::ranges::adjacent_find(names, std::greater_equal()) != names.end()) {
-      throw Error("its groups are not in order");
-    }
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      selector_of(names[i]).restore(find_part(state, cat("selector.", i, ".")));
-    }
-    require_counted();
-    if (learning_ != nullptr) restore_learning(state, names);
-    if (!config_.assignments) return;
-    refuse_link(log_path());
-    const auto logged = static_cast<std::uintmax_t>(numbers[1]);
-    if (!fs::is_regular_file(log_path()) || logged > fs::file_size(log_path())) {
-      throw Error(cat(log_path().string(), " is missing or shorter than it was"));
-    }
-    AppendFile(log_path()).cut(logged);
-  }
-
-  // Throws Error unless the pictures kept stand for all that passed by, each in a file of its own.
-  void require_counted() const {
-    std::int64_t left = samples_;
-    for (const auto& [name, selector] : selectors_) {
-      for (const std::int64_t slot : selector.slots()) {
-        const Kept& kept = selector.kept(slot);
-        if (config_.pictures ? !is_original_path(kept.file, kept.index) : !kept.file.empty()) {
-          throw Error(cat("'", kept.file, "' is not where picture ", kept.index, " is kept"));
-        }
-        if (kept.count > left) throw Error("its pictures stand for more than were seen");
-        left -= kept.count;
-      }
-    }
-    if (left != 0) throw Error("its pictures stand for fewer than were seen");
-  }
-
-  void restore_learning(const NamedTensors& state, const std::vector<std::string>& names) {
-    learning_->restore(find_part(state, "encoder."));
-    const auto cursors = find_integers(state, "cursors", std::ssize(names));
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      SmallPictures& small = small_of(names[i]);
-      const at::Tensor& pictures = find_tensor(state, cat("small.", i));
-      if (pictures.sizes() != small.pictures.sizes() || pictures.scalar_type() != at::kByte) {
-        throw Error(cat("'small.", i, "' are not pictures of this pass"));
-      }
-      if (cursors[i] < 0 || cursors[i] >= selector_of(names[i]).slot_count()) {
-        throw Error(cat("'cursors' holds ", cursors[i]));
-      }
-      small.pictures.copy_(pictures);
-      small.cursor = cursors[i];
-    }
-  }
-
   // Pictures written after the state was, and those that should have been removed.
   void remove_strangers() {
-    if (samples_ == 0) fs::remove(log_path());
     std::set<fs::path> known;
-    for (const auto& [name, selector] : selectors_) {
+    for (const auto& [group, selector] : state_.selectors()) {
       for (const std::int64_t slot : selector.slots()) {
         known.insert(pictures() / selector.kept(slot).file);
       }
@@ -228,44 +140,15 @@ class CuratingPass {
     throw Error(cat(path.string(), " leads out of the selection's folder; remove the link"));
   }
 
-  Selector& selector_of(const std::string& group) {
-    const SelectorConfig each{config_.keep, config_.near, encoder_.encoder_dim(), config_.batch,
-                              device_of(encoder_)};
-    return selectors_.try_emplace(group, each).first->second;
-  }
-
   std::string group_of(const Sample& sample) const {
     if (config_.per == Quota::label) return sample.label;
     return config_.per == Quota::source ? source_of(sample.key) : "";
   }
 
-  std::int64_t size() const {
-    std::int64_t all = 0;
-    for (const auto& [name, selector] : selectors_) all += selector.size();
-    return all;
-  }
-
-  // Of pictures kept, as the encoder sees them, by slot.
-  struct SmallPictures {
-    at::Tensor pictures;
-    // The slot whose feature is to be renewed next.
-    std::int64_t cursor = 0;
-  };
-
-  SmallPictures& small_of(const std::string& group) {
-    SmallPictures& small = small_[group];
-    if (!small.pictures.defined()) {
-      const int side = config_.input.resize;
-      small.pictures =
-          torch::zeros({selector_of(group).slot_count(), side, side, 3}, torch::kUInt8);
-    }
-    return small;
-  }
-
   // Renews the features of the next `count` slots, or of those among them that hold a picture.
   void refresh(const std::string& group, std::int64_t count) {
-    Selector& selector = selector_of(group);
-    SmallPictures& small = small_of(group);
+    Selector& selector = state_.selector_of(group);
+    SmallPictures& small = state_.small_of(group);
     std::vector<std::int64_t> slots;
     for (std::int64_t i = 0; i < std::min(count, selector.slot_count()); ++i) {
       if (selector.holds(small.cursor)) slots.push_back(small.cursor);
@@ -285,22 +168,21 @@ class CuratingPass {
     for (std::int64_t i = 0; i < std::ssize(read.samples); ++i) {
       groups[group_of(read.samples[static_cast<std::size_t>(i)])].push_back(i);
     }
-    for (const auto& [name, places] : groups) {
+    for (const auto& [group, places] : groups) {
       std::vector<Sample> samples;
       for (const std::int64_t i : places) {
         samples.push_back(read.samples[static_cast<std::size_t>(i)]);
       }
       const at::Tensor rows = integers_tensor(places);
-      const auto change =
-          offer(selector_of(name), samples, features.index_select(0, rows.to(features.device())));
+      const auto change = offer(state_.selector_of(group), samples,
+                                features.index_select(0, rows.to(features.device())));
       if (learning_ == nullptr) continue;
       for (const auto& [slot, place] : change.entered) {
-        small_of(name).pictures[slot].copy_(read.pictures[places[place]]);
+        state_.small_of(group).pictures[slot].copy_(read.pictures[places[place]]);
       }
-      refresh(name, std::ssize(places));
+      refresh(group, std::ssize(places));
     }
-    samples_ += std::ssize(read.samples);
-    position_ = read.position;
+    state_.count(std::ssize(read.samples), read.position);
     if (seconds_since(saved_at_) < config_.save_every_s) return;
     save();
     saved_at_ = Clock::now();
@@ -341,27 +223,7 @@ class CuratingPass {
   void save() {
     lock_.require_in_place();
     flush();
-    const std::int64_t logged = log_ ? static_cast<std::int64_t>(log_->size()) : 0;
-    NamedTensors state = {{"numbers", integers_tensor(std::vector<std::int64_t>{
-                                          samples_, logged, std::ssize(selectors_)})}};
-    std::vector<std::string> names;
-    for (auto& [name, selector] : selectors_) {
-      add_part(state, cat("selector.", names.size(), "."), selector.save());
-      names.push_back(name);
-    }
-    add_texts(state, "groups", names);
-    if (learning_ != nullptr) {
-      add_part(state, "encoder.", learning_->save());
-      std::vector<std::int64_t> cursors;
-      for (const std::string& name : names) {
-        const SmallPictures& small = small_of(name);
-        state.emplace_back(cat("small.", cursors.size()), small.pictures);
-        cursors.push_back(small.cursor);
-      }
-      state.emplace_back("cursors", integers_tensor(cursors));
-    }
-    write_safetensors(state_path(), state,
-                      {{"settings", settings_text(config_)}, {"position", position_}});
+    state_.write(state_path(), log_ ? log_->size() : 0);
     remove_leaving();
   }
 
@@ -385,7 +247,7 @@ class CuratingPass {
     save();
     if (learning_ != nullptr) finish_learning();
     std::vector<Chosen> pictures_kept;
-    for (auto& [name, selector] : selectors_) {
+    for (auto& [group, selector] : state_.selectors()) {
       const auto part = chosen(selector);
       pictures_kept.insert(pictures_kept.end(), part.begin(), part.end());
     }
@@ -399,12 +261,12 @@ class CuratingPass {
     }
     result.kept = std::ssize(pictures_kept);
     write_atomically(config_.out / "selection.html",
-                     selection_page(pictures_kept, samples_, config_.stream, pictures()));
+                     selection_page(pictures_kept, state_.samples(), config_.stream, pictures()));
     if (config_.assignments) {
       write_assignments(log_path(), pictures_kept, config_.out / "assignments.csv");
     }
     if (!config_.shards.empty()) pack(pictures_kept);
-    write_atomically(config_.out / "selection.csv", selection_csv(pictures_kept, samples_));
+    write_atomically(config_.out / "selection.csv", selection_csv(pictures_kept, state_.samples()));
     remove_leaving();
     if (!config_.shards.empty()) fs::remove_all(pictures());
     remove_durably(state_path());
@@ -414,14 +276,14 @@ class CuratingPass {
   // Compares all by what was learned last, and leaves that.
   void finish_learning() {
     if (learning_->updates() == 0) {
-      log_warning(cat("the stream ended after ", samples_,
+      log_warning(cat("the stream ended after ", state_.samples(),
                       " pictures, before anything was learned ",
                       "from it: they are compared by an untrained network"));
     }
-    for (auto& [name, selector] : selectors_) {
-      small_of(name).cursor = 0;
+    for (auto& [group, selector] : state_.selectors()) {
+      state_.small_of(group).cursor = 0;
       for (std::int64_t done = 0; done < selector.slot_count(); done += config_.batch) {
-        refresh(name, std::min(config_.batch, selector.slot_count() - done));
+        refresh(group, std::min(config_.batch, selector.slot_count() - done));
       }
     }
     learning_->write(config_.out / "encoder.safetensors");
@@ -447,15 +309,12 @@ class CuratingPass {
   const CurateConfig& config_;
   Encoder& encoder_;
   LearningEncoder* learning_;
-  std::map<std::string, Selector> selectors_;   // by what has a quota of its own
-  std::map<std::string, SmallPictures> small_;  // likewise, for an encoder that learns
+  PassState state_;
   const FileLock lock_;
   std::unique_ptr<Stream> stream_;
   std::optional<AppendFile> log_;
   std::set<fs::path> folders_;
   std::vector<std::string> leaving_;  // files to be removed after the next state
-  std::int64_t samples_ = 0;
-  std::string position_;
   Clock::time_point saved_at_;
   std::atomic<bool> stopped_ = false;
   const StopSignals signals_;

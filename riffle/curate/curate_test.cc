@@ -132,11 +132,6 @@ TEST_F(CurateTest, NearDropsCopiesAndNothingElse) {
 // Sixty pictures teach it a few updates.
 class LearningCurateTest : public CurateTest {
  protected:
-  CurateConfig learning_config(const std::string& out) const {
-    auto learning = config(out);
-    learning.batch = 8;
-    return learning;
-  }
   static LearnerConfig learner() {
     LearnerConfig config = small_learner("merge");
     config.buffer.capacity = "16";
@@ -153,7 +148,7 @@ class LearningCurateTest : public CurateTest {
 TEST_F(LearningCurateTest, LearnsFromWhatPassesAndKeepsAsManyAsAsked) {
   LearningEncoder encoder(learner());
   const at::Tensor before = encoder.encoder().parameters().front().clone();
-  const auto result = curate(learning_config("out"), encoder);
+  const auto result = curate(config("out"), encoder);
   EXPECT_EQ(result.kept, 12);
   EXPECT_EQ(result.samples, 60);
   // Two of seven whole batches fill the buffer, and the second is learned from already.
@@ -163,82 +158,46 @@ TEST_F(LearningCurateTest, LearnsFromWhatPassesAndKeepsAsManyAsAsked) {
 }
 
 TEST_F(LearningCurateTest, StoppedByAFailureAnywhereItEndsWithTheSameSelection) {
-  const auto quota = [this](const std::string& out) {
-    auto each = learning_config(out);
-    each.keep = 6;
-    each.per = Quota::label;
-    return each;
-  };
-  select(quota("whole"));
-  auto whole = contents(folder_ / "whole");
-  int failures = 0;
-  for (int failing = 5;; failing += 83) {
-    const std::string out = cat("out", failing);
-    std::atomic<int> steps = 0;
-    bool failed = false;
-    {
-      const FileFaults faults([&](FileStep step, const fs::path& path) {
-        const bool ours = path.string().find("photos") == std::string::npos;
-        const bool counts = ours && step != FileStep::read && step != FileStep::list;
-        return FileFault{counts && ++steps == failing ? ENOSPC : 0};
-      });
-      try {
-        select(quota(out));
-      } catch (const Error&) {
-        failed = true;
+  for (const bool learns : {false, true}) {
+    SCOPED_TRACE(learns);
+    const auto select_into = [&](const std::string& out) {
+      auto quota = config(out);
+      quota.keep = 6;
+      quota.per = Quota::label;
+      return learns ? select(quota) : CurateTest::select(quota);
+    };
+    const std::string whole_pass = learns ? "learned" : "whole";
+    select_into(whole_pass);
+    const auto whole = contents(folder_ / whole_pass);
+    int failures = 0;
+    for (int failing = 1;; failing += learns ? 83 : 41) {
+      std::atomic<int> steps = 0;
+      bool failed = false;
+      {
+        const FileFaults faults([&](FileStep step, const fs::path& path) {
+          const bool ours = path.string().find("photos") == std::string::npos;
+          const bool counts = ours && step != FileStep::read && step != FileStep::list;
+          return FileFault{counts && ++steps == failing ? ENOSPC : 0};
+        });
+        try {
+          select_into("out");
+        } catch (const Error&) {
+          failed = true;
+        }
       }
-    }
-    if (steps < failing) break;
-    if (failed) ++failures;
-    if (!fs::exists(folder_ / out / "selection.csv")) {
-      EXPECT_TRUE(select(quota(out)).finished);
-    }
-    auto left = contents(folder_ / out);
-    left.erase("state.safetensors");  // a failure after the selection was whole may leave it
-    left.erase("repeats.log");
-    EXPECT_EQ(left, whole) << failing;
-  }
-  EXPECT_GT(failures, 3);
-}
-
-TEST_F(CurateTest, StoppedByAFailureAnywhereItEndsWithTheSameSelection) {
-  const auto quota = [this](const std::string& out) {
-    auto each = config(out);
-    each.keep = 6;
-    each.per = Quota::label;
-    return each;
-  };
-  select(quota("whole"));
-  const auto whole = contents(folder_ / "whole");
-  int failures = 0;
-  for (int failing = 1;; failing += 41) {
-    const std::string out = cat("out", failing);
-    std::atomic<int> steps = 0;
-    bool failed = false;
-    {
-      const FileFaults faults([&](FileStep step, const fs::path& path) {
-        const bool ours = path.string().find("photos") == std::string::npos;
-        const bool counts = ours && step != FileStep::read && step != FileStep::list;
-        return FileFault{counts && ++steps == failing ? ENOSPC : 0};
-      });
-      try {
-        select(quota(out));
-      } catch (const Error&) {
-        failed = true;
+      if (failed) ++failures;
+      if (!fs::exists(folder_ / "out/selection.csv")) {
+        EXPECT_TRUE(select_into("out").finished);
       }
+      auto left = contents(folder_ / "out");
+      left.erase("state.safetensors");  // a failure after the selection was whole may leave them
+      left.erase("repeats.log");
+      EXPECT_EQ(left, whole) << "step " << failing;
+      fs::remove_all(folder_ / "out");
+      if (steps < failing) break;
     }
-    if (steps < failing) break;
-    if (failed) ++failures;
-    if (!fs::exists(folder_ / out / "selection.csv")) {
-      EXPECT_TRUE(select(quota(out)).finished);
-    }
-    auto left = contents(folder_ / out);
-    left.erase("state.safetensors");  // a failure after the selection was whole may leave them
-    left.erase("repeats.log");
-    EXPECT_EQ(left, whole) << "step " << failing;
-    fs::remove_all(folder_ / out);
+    EXPECT_GT(failures, 3);
   }
-  EXPECT_GT(failures, 5);
 }
 
 TEST_F(CurateTest, NothingIsOverwritten) {
@@ -299,8 +258,8 @@ TEST_F(CurateTest, AForgedStateLeadsToNoOtherFile) {
   for (const Forgery& forgery :
        {forged_integer("numbers", -1, "than were seen"),
         forged_integer("numbers", kHuge, "than were seen"),
-        forged_integer("numbers", kHuge, "shorter than it was", 1),
-        forged_integer("numbers", -1, "shorter than it was", 1),
+        forged_integer("numbers", kHuge, "bytes, fewer than", 1),
+        forged_integer("numbers", -1, "bytes, fewer than", 1),
         forged_integer("numbers", -1, "groups", 2), forged_integer("numbers", kHuge, "groups", 2),
         forged_integer("selector.0.counts", 0, "stands for 0"),
         forged_integer("selector.0.counts", kHuge, "than were seen"),
@@ -313,8 +272,10 @@ TEST_F(CurateTest, AForgedStateLeadsToNoOtherFile) {
     Safetensors saved = read_safetensors(state);
     forgery.forge(saved.tensors);
     write_safetensors(state, saved.tensors, saved.metadata);
-    EXPECT_THAT([&] { select(pass); }, testing::ThrowsMessage<Error>(testing::AllOf(
-                                           HasSubstr("is damaged"), HasSubstr(forgery.words))));
+    const auto file =
+        testing::AnyOf(HasSubstr("state.safetensors is damaged"), HasSubstr("repeats.log has"));
+    EXPECT_THAT([&] { select(pass); },
+                testing::ThrowsMessage<Error>(testing::AllOf(file, HasSubstr(forgery.words))));
     EXPECT_EQ(contents(folder_ / "photos"), photos);
   }
   for (const auto& [name, content] : begun) write_atomically(pass.out / name, content);
@@ -322,7 +283,7 @@ TEST_F(CurateTest, AForgedStateLeadsToNoOtherFile) {
 }
 
 TEST_F(LearningCurateTest, ForgedPicturesAndCursorsAreRefused) {
-  const auto pass = learning_config("out");
+  const auto pass = config("out");
   fail_after_three_states([&] { select(pass); });
   const fs::path state = pass.out / "state.safetensors";
   const std::string begun = read_text(state);
@@ -355,9 +316,8 @@ TEST_F(CurateTest, NothingIsReadOrChangedThroughALink) {
     fs::create_directories(link.parent_path());
     const bool is_folder = std::string(name) == "pictures" || std::string(name) == "pictures/day";
     fs::create_symlink(is_folder ? folder_ / "photos" : folder_ / "photos/night/100.png", link);
-    EXPECT_THAT([&] { select(pass); },
-                testing::ThrowsMessage<Error>(
-                    HasSubstr(cat(link.string(), " leads out of the selection's folder"))));
+    EXPECT_THAT([&] { select(pass); }, testing::ThrowsMessage<Error>(testing::AllOf(
+                                           HasSubstr(link.string()), HasSubstr("remove"))));
     EXPECT_EQ(contents(folder_ / "photos"), photos);
     fs::remove(link);
   }
