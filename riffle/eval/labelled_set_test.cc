@@ -9,23 +9,13 @@
 #include "riffle/base/testing/memory_rise.h"
 #include "riffle/base/text.h"
 #include "riffle/eval/probe.h"
-#include "riffle/model/objective.h"
+#include "riffle/eval/testing/narrow_model.h"
 
 namespace riffle {
 namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
-
-std::shared_ptr<Objective> narrow_model() {
-  return make_objective({.arch = Arch::resnet10,
-                         .stem = Stem::stride2,
-                         .width = 2,
-                         .projector_hidden = 8,
-                         .projector_out = 8,
-                         .predictor_hidden = 4},
-                        5);
-}
 
 LabelledSet::Open synthetic_source(int seed, int samples, int size = 16) {
   return [=] {

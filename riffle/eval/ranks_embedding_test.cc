@@ -15,22 +15,12 @@
 #include "riffle/base/text.h"
 #include "riffle/dist/ranks.h"
 #include "riffle/eval/probe.h"
-#include "riffle/model/objective.h"
+#include "riffle/eval/testing/narrow_model.h"
 
 namespace riffle {
 namespace {
 
 constexpr const char* kPictures = "synthetic:?frames=1&classes=4&size=16&seed=1";
-
-std::shared_ptr<Objective> shared_model() {
-  return make_objective({.arch = Arch::resnet10,
-                         .stem = Stem::stride2,
-                         .width = 2,
-                         .projector_hidden = 8,
-                         .projector_out = 8,
-                         .predictor_hidden = 4},
-                        5);
-}
 
 // Gives a number of samples, then fails.
 class FailingStream : public Stream {
@@ -80,7 +70,7 @@ class RanksEmbedding : public testing::Test {
 
   Ranks& ranks_ = ranks_of_process();
   const bool is_last_ = ranks_.rank() == ranks_.size() - 1;
-  const std::shared_ptr<Objective> model_ = shared_model();
+  const std::shared_ptr<Objective> model_ = narrow_model();
 };
 
 // Of seven batches, 2, 3 and 4 ranks have an incomplete last round; of one, too.
