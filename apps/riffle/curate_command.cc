@@ -97,10 +97,13 @@ std::string learning_text(LearnerConfig learner) {
 }
 
 CurateResult curate_learning(const CurateOptions& options, CurateConfig config) {
+  if (launched_processes() > 1) {
+    throw Error(cat("a network that learns on the way does so in one process, and this is one of ",
+                    launched_processes(), "; give an --encoder, or start without mpirun or srun"));
+  }
   if (config.near >= 0) {
     throw Error("--near needs an --encoder: until one has learned, its distances mean nothing");
   }
-  if (!options.checkpoint.empty()) throw Error("--checkpoint needs an --encoder");
   const LearnerConfig learner = learning_config(options);
   LearningEncoder encoder(learner);
   config.encoder = learning_text(learner);
@@ -109,7 +112,7 @@ CurateResult curate_learning(const CurateOptions& options, CurateConfig config) 
   return curate(config, encoder);
 }
 
-CurateResult curate_with_encoder(const CurateOptions& options, CurateConfig config) {
+CurateResult curate_with_encoder(const CurateOptions& options, CurateConfig config, Ranks& ranks) {
   if (!options.assignments.empty()) {
     throw Error("--set is for an encoder that learns on the way; leave out --encoder");
   }
@@ -117,15 +120,17 @@ CurateResult curate_with_encoder(const CurateOptions& options, CurateConfig conf
   source.encoder->to(options.device_for(source));
   config.encoder = source.file;
   config.input = source.picture_size(options.size);
-  return curate(config, *source.encoder);
+  return curate(config, *source.encoder, ranks);
 }
 
 void run_curate(const CurateOptions& options) {
   CurateConfig config = options.config;
   set_output(options.out, config);
   config.pictures = !options.list;
-  print(options, options.run.empty() ? curate_learning(options, config)
-                                     : curate_with_encoder(options, config));
+  if (options.run.empty()) return print(options, curate_learning(options, config));
+  Ranks& ranks = join_ranks();
+  const CurateResult result = curate_with_encoder(options, config, ranks);
+  if (ranks.first()) print(options, result);
 }
 
 void add_choice_flags(CLI::App& command, CurateConfig& config) {
@@ -201,7 +206,9 @@ void add_curate_command(CLI::App& app) {
   command->footer(
       "One pass, in memory for N pictures' features. Stopped by Ctrl-C or a kill, the same "
       "command\n"
-      "continues and ends with the same selection. See docs/curate.md.\n\n"
+      "continues and ends with the same selection. With an --encoder, mpirun -n 4 riffle curate "
+      "...\n"
+      "shares the work between processes. See docs/curate.md.\n\n"
       "Examples\n"
       "  The ten thousand frames of an archive worth a look:\n"
       "    riffle curate 'video:archive/*.mp4?fps=2' --keep 10000 --encoder runs/camera \\\n"

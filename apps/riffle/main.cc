@@ -88,7 +88,7 @@ void ignore_signals_about_files() {
 // The commands whose work several ranks share. Of any other, each process would do all of it, into
 // the same files.
 constexpr std::array kSharedCommands = {"riffle train", "riffle resume", "riffle embed",
-                                        "riffle probe", "riffle bench ranks"};
+                                        "riffle probe", "riffle curate", "riffle bench ranks"};
 
 void require_shared_command(const CLI::App& app) {
   if (launched_processes() == 1) return;

@@ -198,6 +198,25 @@ TEST_F(SeveralRanks, ProbeWhatOneProcessProbes) {
   EXPECT_EQ(Json::parse(lines[0])["linear_top1"], Json::parse(lines[1])["linear_top1"]);
 }
 
+TEST_F(SeveralRanks, CurateWhatOneProcessCurates) {
+  ASSERT_EQ(riffle("-q train --run run " + kShared + "--max-updates 2").exit_code, 0);
+  const std::string curate =
+      "curate 'synthetic:?frames=8&size=16&seed=9&samples=200' --keep 12 --batch 16 --encoder run "
+      "--assignments --json --out ";
+  const auto one = riffle(curate + "one");
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  const auto two = ranks(2, curate + "two");
+  ASSERT_EQ(two.exit_code, 0) << two.err;
+  for (const char* file : {"selection.csv", "selection.html", "assignments.csv"}) {
+    EXPECT_TRUE(content(folder_ / "two" / file) == content(folder_ / "one" / file)) << file;
+  }
+  EXPECT_EQ(Json::parse(two.out)["samples"], 200) << "said once";
+
+  const auto refused = ranks(2, curate + "two");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("holds a finished selection"));
+}
+
 TEST_F(SeveralRanks, AreProbedByAProcessAlone) {
   const auto trained = ranks(
       2, "train --run run " + kShared +
@@ -249,9 +268,8 @@ TEST_F(SeveralRanks, MeasureThemselves) {
 
 TEST_F(SeveralRanks, AreRefusedByCommandsThatDoNotShareTheirWork) {
   const std::string launched = "OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0";
-  for (const std::string command :
-       {"export run --out a.safetensors", "report run", "demo",
-        "curate synthetic: --keep 3 --out a", "stream synthetic:", "config", "bench minred"}) {
+  for (const std::string command : {"export run --out a.safetensors", "report run", "demo",
+                                    "stream synthetic:", "config", "bench minred"}) {
     const auto refused = riffle(command, launched);
     EXPECT_EQ(refused.exit_code, 2) << command;
     EXPECT_THAT(refused.err, HasSubstr("works in one process, and this is one of 2; start it "
@@ -260,6 +278,10 @@ TEST_F(SeveralRanks, AreRefusedByCommandsThatDoNotShareTheirWork) {
     EXPECT_EQ(refused.out, "");
   }
   EXPECT_EQ(riffle("export --help", launched).exit_code, 0);
+  const auto learning = riffle("curate synthetic: --keep 3 --out a", launched);
+  EXPECT_EQ(learning.exit_code, 2);
+  EXPECT_THAT(learning.err, HasSubstr("one of 2; give an --encoder"));
+  EXPECT_FALSE(fs::exists(folder_ / "a"));
 }
 
 TEST_F(SeveralRanks, NeedTheSameOptions) {
@@ -356,6 +378,23 @@ TEST_F(LostRank, ThatDiedEndsAllAndTheRunContinues) { expect_all_end(SIGKILL, 1,
 TEST_F(LostRank, ThatHangsIsNamedAndEndsAll) { expect_all_end(SIGSTOP, 1, "rank 1 (process "); }
 
 TEST_F(LostRank, ThatHangsMayBeTheFirst) { expect_all_end(SIGSTOP, 0, "rank 0 (process "); }
+
+TEST_F(LostRank, ThatEncodesForCurateEndsAllAndOneProcessContinues) {
+  ASSERT_EQ(riffle("-q train --run run " + kShared + "--max-updates 2").exit_code, 0);
+  const std::string endless =
+      "-q curate 'synthetic:?frames=8&size=16&seed=9' --keep 12 --batch 16 --encoder run --out out";
+  Process pass(folder_, words_of(endless), mpirun(2));
+  ASSERT_TRUE(pass.becomes([&] { return fs::exists(folder_ / "out/pictures"); }, 60))
+      << pass.errors();
+  ::kill(worker(1), SIGKILL);
+  const auto status = pass.ended(30);
+  ASSERT_TRUE(status) << "still running: " << pass.errors();
+  EXPECT_NE(*status, 0);
+  expect_no_workers();
+  const auto rest = riffle(endless + " --samples 200");
+  EXPECT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_TRUE(fs::exists(folder_ / "out/selection.csv"));
+}
 
 class KilledRanks : public SeveralRanks, public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(All, KilledRanks, testing::Values(2, 4),

@@ -1,7 +1,6 @@
 #include "riffle/curate/curate.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <optional>
 #include <regex>
@@ -11,6 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "riffle/base/checksum.h"
 #include "riffle/base/clock.h"
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
@@ -19,10 +19,10 @@
 #include "riffle/base/text.h"
 #include "riffle/curate/originals.h"
 #include "riffle/curate/pass_state.h"
+#include "riffle/curate/pass_stream.h"
 #include "riffle/curate/selection.h"
 #include "riffle/curate/tar_file.h"
 #include "riffle/eval/embedding.h"
-#include "riffle/run/stop_signals.h"
 #include "riffle/stream/uri.h"
 
 namespace riffle {
@@ -43,18 +43,17 @@ std::string shard_name(const std::string& pattern, std::size_t number) {
 class CuratingPass {
  public:
   // `learning`: null for an encoder that does not learn.
-  CuratingPass(const CurateConfig& config, Encoder& encoder, LearningEncoder* learning)
+  CuratingPass(const CurateConfig& config, Encoder& encoder, LearningEncoder* learning,
+               Ranks& ranks)
       : config_(config),
         encoder_(encoder),
         learning_(learning),
         state_(config, encoder, learning),
         lock_(lock()),
-        stream_(open_with_originals(config.stream, config.shapes)),
-        signals_([this](const char*) { stop(); }, 0) {
+        stream_(config, ranks) {
     std::uint64_t logged = 0;
     if (fs::exists(state_path())) {
       logged = state_.read(state_path());
-      stream_->seek(state_.position());
       log_info(
           cat("continuing in ", config_.out.string(), " after ", state_.samples(), " pictures"));
     } else {
@@ -69,25 +68,26 @@ class CuratingPass {
     const auto start = Clock::now();
     saved_at_ = start;
     const std::int64_t before = state_.samples();
-    if (config_.samples == 0 || before < config_.samples) {
-      const std::int64_t left = config_.samples > 0 ? config_.samples - before : 0;
-      read_batches(*stream_, left, config_.input.resize, config_.batch, "seen",
-                   [this](const PictureBatch& read) { take(read); });
+    stream_.seek(before, state_.position());
+    if (learning_ != nullptr) {
+      stream_.read([this](const PictureBatch& read) { learn_and_take(read); });
+    } else {
+      stream_.embed(encoder_, [this](const EmbeddedBatch& read) { take(read); });
     }
-    if (state_.samples() == 0 && !stopped_) throw Error(cat(config_.stream, " has no samples"));
     CurateResult result;
-    if (stopped_) {
+    if (stream_.stopped()) {
       save();
       result.kept = state_.size();
     } else {
+      if (state_.samples() == 0) throw Error(cat(config_.stream, " has no samples"));
       finish(result);
     }
-    result.finished = !stopped_;
+    result.finished = !stream_.stopped();
     result.folder = config_.out;
     result.samples = state_.samples();
     result.samples_now = state_.samples() - before;
     result.seconds = seconds_since(start);
-    result.skipped = stream_->skipped();
+    result.skipped = stream_.skipped();
     return result;
   }
 
@@ -107,11 +107,6 @@ class CuratingPass {
     }
     make_folders(config_.out);
     return {config_.out / "curate.lock", cat("the selection in ", config_.out.string())};
-  }
-
-  void stop() {
-    stopped_ = true;
-    stream_->stop();
   }
 
   // Pictures written after the state was, and those that should have been removed.
@@ -159,11 +154,15 @@ class CuratingPass {
     selector.refresh(slots, encode_pictures(encoder_, pictures, config_.input.crop));
   }
 
-  void take(const PictureBatch& read) {
-    // A batch that the stop cut short is read again: where batches end decides who is compared.
-    if (stopped_ && std::ssize(read.samples) < config_.batch) return;
-    if (learning_ != nullptr) learning_->learn(read.samples, read.pictures);
-    const at::Tensor features = encode_pictures(encoder_, read.pictures, config_.input.crop);
+  void learn_and_take(const PictureBatch& read) {
+    learning_->learn(read.samples, read.pictures);
+    take(
+        {read.samples, encode_pictures(encoder_, read.pictures, config_.input.crop), read.position},
+        read.pictures);
+  }
+
+  // `pictures`: for an encoder that learns.
+  void take(const EmbeddedBatch& read, const at::Tensor& pictures = {}) {
     std::map<std::string, std::vector<std::int64_t>> groups;
     for (std::int64_t i = 0; i < std::ssize(read.samples); ++i) {
       groups[group_of(read.samples[static_cast<std::size_t>(i)])].push_back(i);
@@ -175,10 +174,10 @@ class CuratingPass {
       }
       const at::Tensor rows = integers_tensor(places);
       const auto change = offer(state_.selector_of(group), samples,
-                                features.index_select(0, rows.to(features.device())));
+                                read.features.index_select(0, rows.to(read.features.device())));
       if (learning_ == nullptr) continue;
       for (const auto& [slot, place] : change.entered) {
-        state_.small_of(group).pictures[slot].copy_(read.pictures[places[place]]);
+        state_.small_of(group).pictures[slot].copy_(pictures[places[place]]);
       }
       refresh(group, std::ssize(places));
     }
@@ -311,14 +310,20 @@ class CuratingPass {
   LearningEncoder* learning_;
   PassState state_;
   const FileLock lock_;
-  std::unique_ptr<Stream> stream_;
+  PassStream stream_;
   std::optional<AppendFile> log_;
   std::set<fs::path> folders_;
   std::vector<std::string> leaving_;  // files to be removed after the next state
   Clock::time_point saved_at_;
-  std::atomic<bool> stopped_ = false;
-  const StopSignals signals_;
 };
+
+// What ranks other than the first do. They heed signals until that one is done.
+void encode_share(const CurateConfig& config, Encoder& encoder, Ranks& ranks) {
+  PassStream stream(config, ranks);
+  stream.seek(0, "");
+  stream.embed(encoder, [](const EmbeddedBatch&) {});
+  ranks.wait_for_all();
+}
 
 }  // namespace
 
@@ -336,12 +341,22 @@ bool is_shard_pattern(const std::string& name) {
   return std::regex_match(name, kPattern);
 }
 
-CurateResult curate(const CurateConfig& config, Encoder& encoder) {
-  return CuratingPass(config, encoder, nullptr).run();
+CurateResult curate(const CurateConfig& config, Encoder& encoder, Ranks& ranks) {
+  // The newest checkpoint of a run that still trains may be another for each.
+  ranks.require_same(checksum(settings_text(config)), "the settings",
+                     "all need the same options and the same encoder");
+  CurateResult result;
+  if (ranks.first()) {
+    result = CuratingPass(config, encoder, nullptr, ranks).run();
+    ranks.wait_for_all();
+  } else {
+    encode_share(config, encoder, ranks);
+  }
+  return result;
 }
 
 CurateResult curate(const CurateConfig& config, LearningEncoder& encoder) {
-  return CuratingPass(config, encoder.encoder(), &encoder).run();
+  return CuratingPass(config, encoder.encoder(), &encoder, one_rank()).run();
 }
 
 }  // namespace riffle

@@ -10,6 +10,9 @@
 //
 // A pass that was stopped or killed, at any instant, continues with the same call and ends with the
 // same selection. A folder with a selection is never written to again.
+//
+// Several ranks (riffle/dist) share the encoding as embed() does; rank 0 selects and writes, and
+// the others only encode. What it leaves does not depend on their number.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +22,7 @@
 
 #include "riffle/curate/learning_encoder.h"
 #include "riffle/curate/selector.h"
+#include "riffle/dist/ranks.h"
 #include "riffle/eval/embedding.h"
 #include "riffle/model/encoder.h"
 
@@ -78,13 +82,13 @@ std::string source_of(const std::string& key);
 bool is_shard_pattern(const std::string& name);
 
 // Throws Error if the folder holds a selection, a pass with other settings, or anything else; and
-// for streams and features as they do.
-CurateResult curate(const CurateConfig& config, Encoder& encoder);
+// for streams and features as they do. Rank 0 gets the result, and the others an empty one.
+CurateResult curate(const CurateConfig& config, Encoder& encoder, Ranks& ranks = one_rank());
 
-// The same with an encoder that learns on the way. Each batch teaches it before it is compared, and
-// as many of the kept pictures get new features as the batch has; at the end all do. Also leaves
-// encoder.safetensors. Needs memory for the kept pictures at its size. Requires config.batch and
-// config.input to be the encoder's.
+// The same, in one process, with an encoder that learns on the way. Each batch teaches it before it
+// is compared, and as many of the kept pictures get new features as the batch has; at the end all
+// do. Also leaves encoder.safetensors. Needs memory for the kept pictures at its size. Requires
+// config.batch and config.input to be the encoder's.
 CurateResult curate(const CurateConfig& config, LearningEncoder& encoder);
 
 }  // namespace riffle

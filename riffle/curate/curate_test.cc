@@ -13,6 +13,8 @@
 #include "riffle/base/file.h"
 #include "riffle/base/file_faults.h"
 #include "riffle/base/text.h"
+#include "riffle/curate/pass_state.h"
+#include "riffle/curate/testing/folder_contents.h"
 #include "riffle/model/objective.h"
 #include "riffle/stream/libraries.h"
 #include "riffle/stream/testing/picture_folder.h"
@@ -71,16 +73,6 @@ class CurateTest : public PictureFolder {
       return FileFault{step == FileStep::open && state && ++states > 3 ? EIO : 0};
     });
     EXPECT_THROW(select(), Error);
-  }
-
-  // Names and contents of all files below.
-  static std::map<std::string, std::string> contents(const fs::path& folder) {
-    std::map<std::string, std::string> files;
-    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-      if (!entry.is_regular_file() || entry.path().filename() == "curate.lock") continue;
-      files[fs::relative(entry.path(), folder).string()] = read_text(entry.path());
-    }
-    return files;
   }
 
   std::shared_ptr<Objective> encoder_;
@@ -168,7 +160,7 @@ TEST_F(LearningCurateTest, StoppedByAFailureAnywhereItEndsWithTheSameSelection) 
     };
     const std::string whole_pass = learns ? "learned" : "whole";
     select_into(whole_pass);
-    const auto whole = contents(folder_ / whole_pass);
+    const auto whole = folder_contents(folder_ / whole_pass);
     int failures = 0;
     for (int failing = 1;; failing += learns ? 83 : 41) {
       std::atomic<int> steps = 0;
@@ -189,7 +181,7 @@ TEST_F(LearningCurateTest, StoppedByAFailureAnywhereItEndsWithTheSameSelection) 
       if (!fs::exists(folder_ / "out/selection.csv")) {
         EXPECT_TRUE(select_into("out").finished);
       }
-      auto left = contents(folder_ / "out");
+      auto left = folder_contents(folder_ / "out");
       left.erase("state.safetensors");  // a failure after the selection was whole may leave them
       left.erase("repeats.log");
       EXPECT_EQ(left, whole) << "step " << failing;
@@ -198,6 +190,13 @@ TEST_F(LearningCurateTest, StoppedByAFailureAnywhereItEndsWithTheSameSelection) 
     }
     EXPECT_GT(failures, 3);
   }
+}
+
+TEST_F(CurateTest, StoppedBeforeTheFirstPictureItContinues) {
+  const auto pass = config("out");
+  write_atomically(pass.out / "curate.lock", "");
+  PassState(pass, *encoder_, nullptr).write(pass.out / "state.safetensors", 0);
+  EXPECT_EQ(select(pass).samples, 60);
 }
 
 TEST_F(CurateTest, NothingIsOverwritten) {
@@ -251,8 +250,8 @@ Forgery forged_file(const std::string& file) {
 TEST_F(CurateTest, AForgedStateLeadsToNoOtherFile) {
   const auto pass = config("out");
   fail_after_three_states([&] { select(pass); });
-  const auto begun = contents(pass.out);
-  const auto photos = contents(folder_ / "photos");
+  const auto begun = folder_contents(pass.out);
+  const auto photos = folder_contents(folder_ / "photos");
   const fs::path state = pass.out / "state.safetensors";
   constexpr std::int64_t kHuge = std::int64_t{1} << 50;
   for (const Forgery& forgery :
@@ -276,7 +275,7 @@ TEST_F(CurateTest, AForgedStateLeadsToNoOtherFile) {
         testing::AnyOf(HasSubstr("state.safetensors is damaged"), HasSubstr("repeats.log has"));
     EXPECT_THAT([&] { select(pass); },
                 testing::ThrowsMessage<Error>(testing::AllOf(file, HasSubstr(forgery.words))));
-    EXPECT_EQ(contents(folder_ / "photos"), photos);
+    EXPECT_EQ(folder_contents(folder_ / "photos"), photos);
   }
   for (const auto& [name, content] : begun) write_atomically(pass.out / name, content);
   EXPECT_EQ(select(pass).kept, 12);
@@ -305,8 +304,8 @@ TEST_F(LearningCurateTest, ForgedPicturesAndCursorsAreRefused) {
 TEST_F(CurateTest, NothingIsReadOrChangedThroughALink) {
   const auto pass = config("out");
   fail_after_three_states([&] { select(pass); });
-  const auto begun = contents(pass.out);
-  const auto photos = contents(folder_ / "photos");
+  const auto begun = folder_contents(pass.out);
+  const auto photos = folder_contents(folder_ / "photos");
   for (const char* name : {"pictures", "pictures/day", "pictures/night/100.png", "repeats.log"}) {
     SCOPED_TRACE(name);
     fs::remove_all(pass.out / "pictures");
@@ -318,7 +317,7 @@ TEST_F(CurateTest, NothingIsReadOrChangedThroughALink) {
     fs::create_symlink(is_folder ? folder_ / "photos" : folder_ / "photos/night/100.png", link);
     EXPECT_THAT([&] { select(pass); }, testing::ThrowsMessage<Error>(testing::AllOf(
                                            HasSubstr(link.string()), HasSubstr("remove"))));
-    EXPECT_EQ(contents(folder_ / "photos"), photos);
+    EXPECT_EQ(folder_contents(folder_ / "photos"), photos);
     fs::remove(link);
   }
 }

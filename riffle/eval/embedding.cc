@@ -41,9 +41,9 @@ void refuse_empty(std::size_t samples) {
   if (samples == 0) throw Error("the stream of a probe has no samples; it needs at least one");
 }
 
-std::string progress_line(const char* verb, std::int64_t done, std::int64_t total) {
-  return total > 0 ? cat(verb, ' ', done, " of ", total, " pictures")
-                   : cat(verb, ' ', done, " pictures");
+std::string progress_line(std::int64_t done, std::int64_t total) {
+  return total > 0 ? cat("read ", done, " of ", total, " pictures")
+                   : cat("read ", done, " pictures");
 }
 
 struct OwnedBatch {
@@ -97,8 +97,8 @@ struct Round {
   bool more = true;
 };
 
-// Returns the round that was read, the same on all ranks. Throws on all what was thrown on one.
-Round agreed_round(std::future<Round>& reading, Ranks& ranks) {
+// Returns the round that was read. Throws on all ranks what was thrown on one.
+Round finished_round(std::future<Round>& reading, Ranks& ranks) {
   if (ranks.alone()) return reading.get();
   Round round;
   std::string error;
@@ -113,6 +113,13 @@ Round agreed_round(std::future<Round>& reading, Ranks& ranks) {
   }
   error = ranks.first_error(error);
   if (!error.empty()) throw Error(error, kind);
+  return round;
+}
+
+// Returns the same, or an empty last one if the reading was stopped. All ranks have the same.
+Round agreed_round(std::future<Round>& reading, Ranks& ranks, const IsStopped& is_stopped) {
+  Round round = finished_round(reading, ranks);
+  if (is_stopped && is_stopped()) return {.batches = {}, .more = false};
   std::string place;
   for (const OwnedBatch& batch : round.batches) {
     place += cat(batch.samples.size(), ' ', batch.position, '\n');
@@ -125,7 +132,8 @@ enum class Divided { no, yes };
 using UseRound = std::function<void(std::span<const OwnedBatch> batches)>;
 
 std::int64_t read_rounds(Stream& stream, std::int64_t max_samples, int size, std::int64_t batch,
-                         const char* verb, Ranks& ranks, Divided divided, const UseRound& use) {
+                         Ranks& ranks, const IsStopped& is_stopped, Divided divided,
+                         const UseRound& use) {
   const int readers = divided == Divided::yes ? ranks.size() : 1;
   ThreadPool pool;
   std::int64_t begun = 0, done = 0;
@@ -147,14 +155,14 @@ std::int64_t read_rounds(Stream& stream, std::int64_t max_samples, int size, std
   try {
     reading = read_next();
     for (bool more = true; more;) {
-      const Round round = agreed_round(reading, ranks);
+      const Round round = agreed_round(reading, ranks, is_stopped);
       more = round.more;
       if (round.batches.empty()) break;
       if (more) reading = read_next();
       use(round.batches);
       for (const OwnedBatch& read : round.batches) done += std::ssize(read.samples);
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-      show_progress(cat(progress_line(verb, done, max_samples), ", ",
+      show_progress(cat(progress_line(done, max_samples), ", ",
                         fixed(static_cast<double>(done) / seconds.count(), 0), "/s"));
     }
   } catch (...) {
@@ -230,7 +238,7 @@ LabelledPictures collect(Stream& stream, std::int64_t max_samples, int size) {
     bytes->insert(bytes->end(), sample->picture.rgb.begin(), sample->picture.rgb.end());
     collected.labels.push_back(std::move(sample->label));
     if (collected.labels.size() % kProgressEvery == 0) {
-      show_progress(progress_line("read", std::ssize(collected.labels), max_samples));
+      show_progress(progress_line(std::ssize(collected.labels), max_samples));
     }
   }
   if (collected.labels.size() >= kProgressEvery) finish_progress();
@@ -261,8 +269,8 @@ LabelledFeatures embed(Encoder& encoder, const LabelledPictures& pictures, std::
 }
 
 std::int64_t read_batches(Stream& stream, std::int64_t max_samples, int size, std::int64_t batch,
-                          const char* verb, const UseBatch& use, Ranks& ranks) {
-  return read_rounds(stream, max_samples, size, batch, verb, ranks, Divided::no,
+                          const UseBatch& use, Ranks& ranks, const IsStopped& is_stopped) {
+  return read_rounds(stream, max_samples, size, batch, ranks, is_stopped, Divided::no,
                      [&](std::span<const OwnedBatch> round) {
                        const OwnedBatch& read = round.front();
                        use({read.samples, read.pictures, read.position});
@@ -270,9 +278,10 @@ std::int64_t read_batches(Stream& stream, std::int64_t max_samples, int size, st
 }
 
 std::int64_t embed(Encoder& encoder, Stream& stream, std::int64_t max_samples, EncoderInput input,
-                   std::int64_t batch, const UseEmbedded& use, Ranks& ranks) {
+                   std::int64_t batch, const UseEmbedded& use, Ranks& ranks,
+                   const IsStopped& is_stopped) {
   const auto rank = static_cast<std::size_t>(ranks.rank());
-  return read_rounds(stream, max_samples, input.resize, batch, "embedded", ranks, Divided::yes,
+  return read_rounds(stream, max_samples, input.resize, batch, ranks, is_stopped, Divided::yes,
                      [&](std::span<const OwnedBatch> round) {
                        at::Tensor features;
                        if (rank < round.size()) {

@@ -67,12 +67,18 @@ struct EmbeddedBatch {
 };
 using UseEmbedded = std::function<void(const EmbeddedBatch& batch)>;
 
+// Asked before each round of batches is used: true drops the round and ends the reading. All ranks
+// ask at the same places, and must get the same answer. A round that is dropped may be shorter on
+// one rank, whose stream was stopped.
+using IsStopped = std::function<bool()>;
+
 // Passes the features of the next `max_samples` of the stream (0: all that are left) to `use`,
 // batch after batch, at the speed of the encoder: the next batch is read while one is encoded.
 // Needs memory for two batches, and no labels. Shows progress. Returns the number of samples, which
 // may be 0. Stops the stream if anything throws. Every rank gets all features, in order.
 std::int64_t embed(Encoder& encoder, Stream& stream, std::int64_t max_samples, EncoderInput input,
-                   std::int64_t batch, const UseEmbedded& use, Ranks& ranks = one_rank());
+                   std::int64_t batch, const UseEmbedded& use, Ranks& ranks = one_rank(),
+                   const IsStopped& is_stopped = {});
 
 // Returns the same as one tensor. Throws Error as collect() does.
 LabelledFeatures embed(Encoder& encoder, Stream& stream, std::int64_t max_samples,
@@ -88,10 +94,11 @@ struct PictureBatch {
 using UseBatch = std::function<void(const PictureBatch& batch)>;
 
 // Passes the next `max_samples` of the stream (0: all that are left), each fitted to a square of
-// `size` px, to `use`, batch after batch, while the next one is read. Shows progress with `verb`.
-// Returns the number of samples. Stops the stream if anything throws. Every rank gets all pictures.
+// `size` px, to `use`, batch after batch, while the next one is read. Shows progress. Returns the
+// number of samples. Stops the stream if anything throws. Every rank gets all pictures.
 std::int64_t read_batches(Stream& stream, std::int64_t max_samples, int size, std::int64_t batch,
-                          const char* verb, const UseBatch& use, Ranks& ranks = one_rank());
+                          const UseBatch& use, Ranks& ranks = one_rank(),
+                          const IsStopped& is_stopped = {});
 
 // Throws Error, naming the sample, if it has no label.
 void require_label(const Sample& sample);

@@ -63,7 +63,7 @@ void LabelledSet::read(std::int64_t batch, const Use& use) {
     }
     use(read.pictures);
   };
-  read_batches(*stream, max_samples_, input_.resize, batch, "read", take, ranks_);
+  read_batches(*stream, max_samples_, input_.resize, batch, take, ranks_);
   if (labels.empty()) {
     throw Error("the stream of a probe has no samples; it needs at least one");
   }
