@@ -2,7 +2,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <memory>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
@@ -93,27 +96,65 @@ void wake_residuals(torch::nn::Module& module) {
   }
 }
 
-class Parity : public TempFolder, public testing::WithParamInterface<ParityCase> {
- protected:
-  void SetUp() override {
-    if (std::string(RIFFLE_PYTHON).empty() || !std::filesystem::exists(RIFFLE_PYTHON)) {
-      GTEST_SKIP() << "needs a Python with torch; none was found at configure time";
+std::vector<ParityCase> parity_cases() {
+  return {
+      {"Resnet18Small", "resnet18", "small", config(Arch::resnet18, Stem::small), 8, 32},
+      {"Resnet50Standard", "resnet50", "standard", config(Arch::resnet50, Stem::standard), 8, 64},
+      {"VitSmall", "vit-s", "small", config(Arch::vit_s, Stem::small), 8, 32},
+      method("SimSiam", "simsiam"),
+      method("SimClr", "simclr"),
+      method("Byol", "byol"),
+      method("VicReg", "vicreg"),
+      method("VisReg", "visreg")};
+}
+
+std::shared_ptr<Objective> parity_objective(const ParityCase& c) {
+  const auto objective = make_objective(c.model, kSeed);
+  wake_residuals(*objective);
+  if (is_transformer(c.model.arch)) spread_tokens(*objective);
+  return objective;
+}
+
+// What the other implementation makes of all cases, at once: Python takes seconds to load torch.
+struct ParityReference : TempFolder {
+  ParityReference() {
+    std::string command = cat("LD_PRELOAD= '", RIFFLE_PYTHON, "' '", RIFFLE_SOURCE_DIR,
+                              "/riffle/model/testdata/objective_reference.py'");
+    for (const ParityCase& c : parity_cases()) {
+      NamedTensors input = save_state(*parity_objective(c));
+      input.emplace_back("view1", parity_pictures(c, 1));
+      input.emplace_back("view2", parity_pictures(c, 2));
+      const auto in = folder_ / cat(c.name, ".in");
+      write_safetensors(in, input);
+      command += cat(" '", in.string(), "' '", output(c).string(), "' ", c.arch, " ", c.stem, " ",
+                     kSteps, " ", kRate, " ", c.model.objective, " '", settings(c.model), "'");
     }
+    if (std::system(command.c_str()) != 0) throw std::runtime_error("failed: " + command);
+  }
+  void TestBody() override {}
+
+  std::filesystem::path output(const ParityCase& c) const { return folder_ / cat(c.name, ".out"); }
+};
+
+class Parity : public testing::TestWithParam<ParityCase> {
+ protected:
+  static void SetUpTestSuite() {
+    const std::string python = RIFFLE_PYTHON;
+    if (python.empty() || !std::filesystem::exists(python)) return;
+    reference_ = std::make_unique<ParityReference>();
+  }
+  static void TearDownTestSuite() { reference_.reset(); }
+  void SetUp() override {
+    if (!reference_) GTEST_SKIP() << "needs a Python with torch; none was found at configure time";
   }
 
-  std::map<std::string, torch::Tensor> reference(const NamedTensors& input) {
-    const auto in = folder_ / "in.safetensors";
-    const auto out = folder_ / "out.safetensors";
-    write_safetensors(in, input);
-    const std::string command =
-        cat("LD_PRELOAD= '", RIFFLE_PYTHON, "' '", RIFFLE_SOURCE_DIR,
-            "/riffle/model/testdata/objective_reference.py' '", in.string(), "' '", out.string(),
-            "' ", GetParam().arch, " ", GetParam().stem, " ", kSteps, " ", kRate, " ",
-            GetParam().model.objective, " '", settings(GetParam().model), "'");
-    if (std::system(command.c_str()) != 0) throw std::runtime_error("failed: " + command);
-    const Safetensors file = read_safetensors(out);
+  static std::map<std::string, torch::Tensor> reference() {
+    const Safetensors file = read_safetensors(reference_->output(GetParam()));
     return {file.tensors.begin(), file.tensors.end()};
   }
+
+ private:
+  inline static std::unique_ptr<ParityReference> reference_;
 };
 
 void expect_close(const std::string& name, const torch::Tensor& ours, const torch::Tensor& theirs) {
@@ -146,15 +187,10 @@ void sgd_step(std::map<std::string, torch::Tensor>& momenta, torch::nn::Module& 
 
 TEST_P(Parity, ValuesLossGradientsAndThreeUpdatesAreThoseOfAnIndependentImplementation) {
   const ParityCase& c = GetParam();
-  const auto objective = make_objective(c.model, kSeed);
-  wake_residuals(*objective);
-  if (is_transformer(c.model.arch)) spread_tokens(*objective);
+  const auto objective = parity_objective(c);
   const torch::Tensor view1 = parity_pictures(c, 1);
   const torch::Tensor view2 = parity_pictures(c, 2);
-  NamedTensors input = save_state(*objective);
-  input.emplace_back("view1", view1);
-  input.emplace_back("view2", view2);
-  const auto expected = reference(input);
+  const auto expected = reference();
 
   expect_close("encoded", objective->encode(view1), expected.at("encoded"));
   expect_close("arrival", objective->features(view1), expected.at("arrival"));
@@ -182,16 +218,7 @@ TEST_P(Parity, ValuesLossGradientsAndThreeUpdatesAreThoseOfAnIndependentImplemen
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Parity,
-                         testing::Values(ParityCase{"Resnet18Small", "resnet18", "small",
-                                                    config(Arch::resnet18, Stem::small), 8, 32},
-                                         ParityCase{"Resnet50Standard", "resnet50", "standard",
-                                                    config(Arch::resnet50, Stem::standard), 8, 64},
-                                         ParityCase{"VitSmall", "vit-s", "small",
-                                                    config(Arch::vit_s, Stem::small), 8, 32},
-                                         method("SimSiam", "simsiam"), method("SimClr", "simclr"),
-                                         method("Byol", "byol"), method("VicReg", "vicreg"),
-                                         method("VisReg", "visreg")),
+INSTANTIATE_TEST_SUITE_P(Models, Parity, testing::ValuesIn(parity_cases()),
                          [](const testing::TestParamInfo<ParityCase>& model) {
                            return std::string(model.param.name);
                          });

@@ -1,6 +1,6 @@
 """riffle's methods in plain Python torch, written from the papers that their headers name, to check riffle against.
 
-Usage: objective_reference.py INPUT OUTPUT ARCH STEM STEPS LR METHOD SETTINGS
+Usage: objective_reference.py (INPUT OUTPUT ARCH STEM STEPS LR METHOD SETTINGS)...
 
 INPUT is a safetensors file with the initial weights and buffers under riffle's names and two batches, view1 and view2.
 SETTINGS is a JSON object with the keys of riffle's configuration that METHOD reads, and "seed". OUTPUT gets, for those
@@ -227,9 +227,7 @@ def draws(seed, update, count):
     return [normal.inv_cdf(((mix((mix(i) + key) % 2**32) >> 9) + 0.5) / 2**23) for i in range(count)]
 
 
-def main():
-    source, target, arch, stem, steps, lr, method, settings = sys.argv[1:]
-    torch.set_num_threads(1)
+def answer(source, target, arch, stem, steps, lr, method, settings):
     w = read(source)
     view1, view2 = w.pop("view1"), w.pop("view2")
     trained = [name for name in w if name.endswith((".weight", ".bias", "cls_token", "pos_embed"))
@@ -261,4 +259,6 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    torch.set_num_threads(1)
+    for first in range(1, len(sys.argv), 8):
+        answer(*sys.argv[first:first + 8])
