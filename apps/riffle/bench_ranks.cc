@@ -11,8 +11,10 @@
 #include "riffle/base/error.h"
 #include "riffle/base/log.h"
 #include "riffle/base/median.h"
+#include "riffle/bench/step_bench.h"
 #include "riffle/dist/ranks.h"
 #include "riffle/stream/stream.h"
+#include "riffle/train/device.h"
 #include "riffle/train/learner.h"
 
 namespace riffle {
@@ -87,9 +89,48 @@ class RanksBench {
   std::unique_ptr<Learner> learner_;
 };
 
+// What taking part in an exchange costs: the recorded update of one rank that exchanges with nobody
+// over NCCL, beside the update without ranks.
+void run_one_rank_on_gpu(const RanksOptions& options, const LearnerConfig& config,
+                         at::Device device) {
+  const auto joined = ranks_on(device, one_rank());
+  if (!joined) throw Error("one rank on a GPU is measured over NCCL, which this riffle lacks");
+  const std::int64_t batch = config.train.batch;
+  StepBench alone(config.model, batch, config.augment.size, device);
+  StepBench together(config.model, batch, config.augment.size, device, *joined);
+  alone.round(options.seconds / 2);
+  together.round(options.seconds / 2);
+  std::vector<double> alone_ms, together_ms, ratios;
+  for (int round = 0; round < options.rounds; ++round) {
+    show_progress(cat("round ", round + 1, " of ", options.rounds));
+    // Each begins as often as the other.
+    if (round % 2 == 0) alone_ms.push_back(1e3 * alone.round(options.seconds).seconds_per_step);
+    together_ms.push_back(1e3 * together.round(options.seconds).seconds_per_step);
+    if (round % 2 != 0) alone_ms.push_back(1e3 * alone.round(options.seconds).seconds_per_step);
+    ratios.push_back(together_ms.back() / alone_ms.back());
+  }
+  finish_progress();
+  if (options.json) {
+    print_json_line({{"ranks", 1},
+                     {"batch", batch},
+                     {"update_ms", median(together_ms)},
+                     {"without_ranks_ms", median(alone_ms)},
+                     {"ratio", median(ratios)}});
+    return;
+  }
+  print_line(cat("1 rank over NCCL, batch ", batch, ": ", fixed(median(together_ms), 3),
+                 " ms an update, ", fixed(median(alone_ms), 3), " ms without ranks"));
+  print_line(cat("  ", fixed(median(ratios), 4), " times that"));
+}
+
 void run_ranks(const RanksOptions& options) {
   Ranks& ranks = ranks_of_process();
   const Config config = options.config.build();
+  const at::Device device = open_device(config.learner.device);
+  if (ranks.alone() && device.is_cuda()) {
+    run_one_rank_on_gpu(options, config.learner, device);
+    return;
+  }
   const std::int64_t batch = config.learner.train.batch;
   RanksBench together(config, batch, ranks);
   // What one rank does of an update, with nobody to wait for.
@@ -146,7 +187,9 @@ void add_bench_ranks(CLI::App& bench) {
   command->footer(
       "Start it as the ranks to be measured:\n"
       "  mpirun -n 2 riffle bench ranks --stream 'synthetic:?frames=64' --size 32 --stem small \\\n"
-      "               --capacity 1024 --batch 64 --threads 1");
+      "               --capacity 1024 --batch 64 --threads 1\n"
+      "One rank on a GPU is measured beside an update without ranks:\n"
+      "  riffle bench ranks --device cuda --size 32 --stem small --batch 256");
   command->callback([options] { run_ranks(*options); });
 }
 

@@ -44,7 +44,7 @@ Pictures random_pictures(std::int64_t batch, std::int64_t size) {
 }  // namespace
 
 StepBench::StepBench(const ModelConfig& model, std::int64_t batch, std::int64_t size,
-                     torch::Device device)
+                     torch::Device device, Ranks& ranks)
     : batch_(batch) {
   if (device.is_cpu()) {
     objective_ = make_objective(model, /*seed=*/0);
@@ -58,8 +58,8 @@ StepBench::StepBench(const ModelConfig& model, std::int64_t batch, std::int64_t 
   config.augment.size = config.picture_size = size;
   config.train.batch = batch;
   config.device = "cuda";
-  updater_ = make_updater(config);
-  pictures_ = random_pictures(batch, size);
+  updater_ = make_updater(config, nullptr, ranks);
+  pictures_ = random_pictures(ranks.part_of(batch), size);
   pictures_.tensor = pictures_.tensor.to(device);
 }
 

@@ -25,7 +25,9 @@ struct StepBenchResult {
 // something else on a noisy machine.
 class StepBench {
  public:
-  StepBench(const ModelConfig& model, std::int64_t batch, std::int64_t size, torch::Device device);
+  // `ranks`: who makes updates together, on a GPU; they must outlive this.
+  StepBench(const ModelConfig& model, std::int64_t batch, std::int64_t size, torch::Device device,
+            Ranks& ranks = one_rank());
 
   // Updates for about `seconds`, at least one. The first round of all should be thrown away.
   StepBenchResult round(double seconds);

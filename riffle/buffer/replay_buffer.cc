@@ -172,6 +172,8 @@ ReplayBuffer::ReplayBuffer(const BufferConfig& config, std::int64_t batch, int p
   auto available = available_memory(device);
   available.host /= static_cast<std::uint64_t>(ranks.local_size());
   s.config.memory = choose_memory(config, batch, picture_size, feature_dim, device, available);
+  // Pictures travel between ranks from where they are kept: in memory of one kind.
+  if (ranks.any(s.config.memory == BufferMemory::host)) s.config.memory = BufferMemory::host;
   const auto plan = plan_memory(s.config, batch, picture_size, feature_dim, device);
   require_fits(plan.share_of(ranks), available);
   const PolicyKind& kind = policy_kind(config.policy);

@@ -4,6 +4,9 @@
 #ifdef RIFFLE_MPI
 #include <mpi.h>
 #endif
+#ifdef RIFFLE_NCCL
+#include <nccl.h>
+#endif
 
 namespace riffle {
 
@@ -16,7 +19,15 @@ std::vector<Library> dist_libraries() {
                      OMPI_RELEASE_VERSION, ')');
 #endif
 #endif
-  return {mpi};
+  std::vector<Library> libraries = {mpi};
+#if RIFFLE_CUDA
+  Library nccl{"NCCL", {}, "exchange from GPU to GPU on several ranks"};
+#ifdef RIFFLE_NCCL
+  nccl.version = cat(NCCL_MAJOR, '.', NCCL_MINOR, '.', NCCL_PATCH);
+#endif
+  libraries.push_back(nccl);
+#endif
+  return libraries;
 }
 
 }  // namespace riffle

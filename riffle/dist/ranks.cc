@@ -105,6 +105,23 @@ at::Tensor Ranks::sum(const at::Tensor& values) {
   return total.to(values.device());
 }
 
+void Ranks::add_up(const std::vector<at::Tensor>& tensors) {
+  if (alone() || tensors.empty()) return;
+  std::vector<at::Tensor> flat;
+  for (const at::Tensor& tensor : tensors) flat.push_back(tensor.flatten());
+  const at::Tensor total = sum(at::cat(flat));
+  std::int64_t offset = 0;
+  for (const at::Tensor& tensor : tensors) {
+    tensor.copy_(total.narrow(0, offset, tensor.numel()).view(tensor.sizes()));
+    offset += tensor.numel();
+  }
+}
+
+void Ranks::average(const std::vector<at::Tensor>& tensors) {
+  add_up(tensors);
+  if (!alone() && !tensors.empty()) at::_foreach_div_(tensors, size());
+}
+
 bool Ranks::any(bool holds) {
   if (alone()) return holds;
   return sum(at::full({1}, holds ? 1 : 0, at::kLong)).item<std::int64_t>() > 0;

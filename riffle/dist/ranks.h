@@ -6,7 +6,7 @@
 //
 // All ranks must make the same calls in the same order, as they do when they decide alike. Calls
 // that wait do so without burning a core. Tensors may be on any device; what is exchanged goes
-// through host memory.
+// through host memory, unless the ranks have a GPU each (ranks_gpu.h).
 //
 // A rank that died, was stopped or hangs ends the process on all ranks, with a message that names
 // it: see limit() and Working.
@@ -53,6 +53,10 @@ class Ranks {
   bool alone() const { return size_ == 1; }
   // Returns whether this is rank 0, which writes what is written once.
   bool first() const { return rank_ == 0; }
+  // Returns whether sums, gathers and exchanges of tensors on a GPU only queue work there, which
+  // can be recorded in a CUDA graph: ranks_on_gpu(). Otherwise they wait, and go through host
+  // memory.
+  virtual bool on_gpu() const { return false; }
   // Among the ranks of this machine.
   int local_rank() const { return local_rank_; }
   int local_size() const { return local_size_; }
@@ -68,7 +72,12 @@ class Ranks {
   // done. The result has the same bits on all ranks.
   virtual std::unique_ptr<Sum> begin_sum(const at::Tensor& values) = 0;
   // Returns the sum of the tensors of all ranks, on the device of `values`.
-  at::Tensor sum(const at::Tensor& values);
+  virtual at::Tensor sum(const at::Tensor& values);
+  // Makes each of the tensors, which are of one type, the sum over all ranks. Requires dense memory
+  // and the same shapes and strides on all ranks.
+  virtual void add_up(const std::vector<at::Tensor>& tensors);
+  // The same for the mean.
+  void average(const std::vector<at::Tensor>& tensors);
   // Returns the rows of all ranks one after the other. Requires the same shape on all ranks.
   virtual at::Tensor gather(const at::Tensor& rows) = 0;
   // Returns the same for ranks that have different numbers of rows. An undefined tensor has none;

@@ -51,6 +51,18 @@ TEST_F(RanksTest, AddUpSeveralTensorsAtOnce) {
   EXPECT_TRUE(second.eq(size_).all().item<bool>());
 }
 
+TEST_F(RanksTest, AddUpAndAverageInPlace) {
+  const at::Tensor vector = at::full({3}, rank_ + 1, at::kFloat);
+  const at::Tensor matrix = at::full({2, 2}, 2 * rank_, at::kFloat);
+  ranks_.add_up({vector, matrix});
+  EXPECT_TRUE(vector.equal(at::full({3}, size_ * (size_ + 1) / 2, at::kFloat)));
+  EXPECT_TRUE(matrix.equal(at::full({2, 2}, size_ * (size_ - 1), at::kFloat)));
+  ranks_.average({vector, matrix});
+  EXPECT_TRUE(vector.equal(at::full({3}, size_ * (size_ + 1) / 2, at::kFloat)));
+  EXPECT_TRUE(matrix.equal(at::full({2, 2}, size_ * (size_ - 1), at::kFloat)));
+  ranks_.average({});
+}
+
 TEST_F(RanksTest, GatherRowsInOrder) {
   const at::Tensor own = at::arange(6, at::kFloat).view({2, 3}) + 6 * rank_;
   const at::Tensor all = ranks_.gather(own);

@@ -108,15 +108,6 @@ struct Statistics {
   torch::Tensor inverse;  // 1 / sqrt(variance + epsilon)
 };
 
-// Returns the means and variances of all ranks' rows together, [..., 2, channels], from those of
-// each rank's own, of which there are as many on each.
-torch::Tensor moments_of_all(const torch::Tensor& moments, Ranks& ranks) {
-  const torch::Tensor all = ranks.gather(moments.unsqueeze(0));
-  const torch::Tensor means = all.select(-2, 0), variances = all.select(-2, 1);
-  const torch::Tensor mean = means.mean(0);
-  return torch::stack({mean, (variances + (means - mean).square()).mean(0)}, -2);
-}
-
 // Each view's statistics; the running ones follow them.
 Statistics batch_statistics(const BatchNormTensors& norm, const float* x, Extent extent,
                             const Chunks& chunks) {
@@ -408,6 +399,13 @@ torch::Tensor with_running_statistics(const BatchNormTensors& norm, const torch:
 
 }  // namespace
 
+torch::Tensor moments_of_all(const torch::Tensor& own, Ranks& ranks) {
+  const torch::Tensor all = ranks.gather(own.unsqueeze(0));
+  const torch::Tensor means = all.select(-2, 0), variances = all.select(-2, 1);
+  const torch::Tensor mean = means.mean(0);
+  return torch::stack({mean, (variances + (means - mean).square()).mean(0)}, -2);
+}
+
 torch::Tensor batch_norm(const BatchNormTensors& norm, const torch::Tensor& x, bool training,
                          std::int64_t views, bool relu, const torch::Tensor& residual) {
   return batch_norm_forked(norm, x, training, views, relu, residual).first;
@@ -429,22 +427,22 @@ Fork batch_norm_forked(const BatchNormTensors& norm, const torch::Tensor& x, boo
   if (fused && !torch::GradMode::is_enabled()) {
     return both(with_running_statistics(norm, x, relu, residual));
   }
-  if (training && norm.ranks != nullptr) {
-    return both(shared_batch_norm(norm, x, views, relu, residual));
-  }
 #if RIFFLE_CUDA
   if (fits_batch_norm_gpu(norm, x) && (training || !torch::GradMode::is_enabled())) {
     return batch_norm_gpu(norm, x, training, views, relu, residual);
   }
 #endif
+  if (training && norm.ranks != nullptr) {
+    return both(shared_batch_norm(norm, x, views, relu, residual));
+  }
   return both(batch_norm_composed(norm, x, training, views, relu, residual));
 }
 
 torch::Tensor batch_norm_relu_pool(const BatchNormTensors& norm, const torch::Tensor& x,
                                    bool training, std::int64_t views) {
 #if RIFFLE_CUDA
-  if (norm.ranks == nullptr && x.scalar_type() == torch::kBFloat16 &&
-      fits_batch_norm_gpu(norm, x) && (training || !torch::GradMode::is_enabled())) {
+  if (x.scalar_type() == torch::kBFloat16 && fits_batch_norm_gpu(norm, x) &&
+      (training || !torch::GradMode::is_enabled())) {
     return batch_norm_relu_pool_gpu(norm, x, training, views);
   }
 #endif

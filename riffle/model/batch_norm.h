@@ -34,6 +34,10 @@ struct Fork {
   torch::Tensor first, second;
 };
 
+// Returns the means and variances of all ranks' rows together, [views, 2, channels], from those of
+// this rank's own, of which there are as many on each.
+torch::Tensor moments_of_all(const torch::Tensor& own, Ranks& ranks);
+
 // Returns the normalised maps. `x` is [views * n, channels] or [views * n, channels, height,
 // width]; `residual`, if defined, has the same shape. May overwrite `x` when not training and no
 // gradient is wanted. Throws Error if a training batch has one row per view. Gradients of weight

@@ -86,9 +86,9 @@ torch::Tensor applied(const gpu::Shape& shape, const torch::Tensor& x,
   return y;
 }
 
-// Returns each view's statistics; the running ones follow them.
-torch::Tensor batch_statistics(const BatchNormTensors& norm, const torch::Tensor& x,
-                               const gpu::Shape& shape) {
+// Returns each view's statistics of this rank's rows; the running ones follow them.
+torch::Tensor own_statistics(const BatchNormTensors& norm, const torch::Tensor& x,
+                             const gpu::Shape& shape) {
   const torch::Tensor partial = partial_sums(x, shape);
   torch::Tensor all = float_scratch(x, {4, shape.views, shape.channels});
   checked(gpu::statistics(shape, x.const_data_ptr(), floats_or_null(norm.weight),
@@ -97,6 +97,37 @@ torch::Tensor batch_statistics(const BatchNormTensors& norm, const torch::Tensor
                           norm.running_var.data_ptr<float>(), partial.data_ptr<float>(),
                           statistics_in(all), current_stream()));
   return all;
+}
+
+// Returns each view's statistics, of the rows of all ranks; the running ones follow them. What is
+// made of the statistics of each rank is as small as they are.
+torch::Tensor batch_statistics(const BatchNormTensors& norm, const torch::Tensor& x,
+                               const gpu::Shape& shape) {
+  if (norm.ranks == nullptr) return own_statistics(norm, x, shape);
+  BatchNormTensors of_rank = norm;
+  of_rank.running_mean = norm.running_mean.clone();
+  of_rank.running_var = norm.running_var.clone();
+  const torch::Tensor own = own_statistics(of_rank, x, shape).to(torch::kFloat64);
+  const torch::Tensor moments = moments_of_all(
+      torch::stack({own[0], own[1].square().reciprocal() - norm.epsilon}, 1), *norm.ranks);
+  const torch::Tensor mean = moments.select(1, 0), variance = moments.select(1, 1);
+  const double n = static_cast<double>(shape.rows) * norm.ranks->size();
+  for (std::int64_t view = 0; view < shape.views; ++view) {
+    norm.running_mean.lerp_(mean[view].to(torch::kFloat32), norm.momentum);
+    norm.running_var.lerp_((variance[view] * (n / (n - 1))).to(torch::kFloat32), norm.momentum);
+  }
+  const torch::Tensor inverse = (variance + norm.epsilon).rsqrt();
+  const torch::Tensor scale = norm.weight.defined() ? inverse * norm.weight : inverse;
+  torch::Tensor shift = -mean * scale;
+  if (norm.bias.defined()) shift = shift + norm.bias;
+  return torch::stack({mean, inverse, scale, shift}).to(torch::kFloat32);
+}
+
+// All coefficients but the first, which is the same on all ranks, are linear in the sums over rows:
+// those of all ranks are the mean.
+void average_coefficients(torch::autograd::AutogradContext& context, const Gradients& found) {
+  auto* ranks = reinterpret_cast<Ranks*>(context.saved_data["ranks"].toInt());
+  if (ranks != nullptr) ranks->average({found.coefficients.narrow(0, 1, 2)});
 }
 
 // Scale and shift by the running statistics: [2, channels].
@@ -131,6 +162,7 @@ class BatchNormGpu : public torch::autograd::Function<BatchNormGpu> {
     context->saved_data["relu"] = relu;
     context->saved_data["residual"] = residual.has_value();
     context->saved_data["affine"] = bias.has_value();
+    context->saved_data["ranks"] = reinterpret_cast<std::int64_t>(norm.ranks);
     context->set_materialize_grads(false);
     return {y, y.variable_data()};
   }
@@ -164,6 +196,7 @@ class BatchNormGpu : public torch::autograd::Function<BatchNormGpu> {
                                x.const_data_ptr(), data_or_null(y), relu, shape.rows,
                                floats_or_null(saved[1]), statistics,
                                found.partial.data_ptr<float>(), sums, current_stream()));
+    average_coefficients(*context, found);
     // With the masked gradient written down, the second half needs no mask.
     checked(gpu::apply_gradients(shape, masked ? sums.masked : grad.const_data_ptr(),
                                  x.const_data_ptr(), data_or_null(y), relu && !masked, statistics,
@@ -208,6 +241,7 @@ class PooledBatchNormGpu : public torch::autograd::Function<PooledBatchNormGpu> 
     context->save_for_backward({from, weight.value_or(torch::Tensor()), all, largest, where});
     context->saved_data["views"] = views;
     context->saved_data["affine"] = bias.has_value();
+    context->saved_data["ranks"] = reinterpret_cast<std::int64_t>(norm.ranks);
     return y;
   }
 
@@ -227,6 +261,7 @@ class PooledBatchNormGpu : public torch::autograd::Function<PooledBatchNormGpu> 
         gpu::gradient_sums(shape, grad.const_data_ptr(), nullptr, largest.const_data_ptr(), nullptr,
                            /*relu=*/true, shape_of(x, views).rows, floats_or_null(saved[1]),
                            statistics, found.partial.data_ptr<float>(), sums, current_stream()));
+    average_coefficients(*context, found);
     torch::Tensor x_gradient = torch::empty_like(x);
     checked(gpu::pool_gradient(pool_shape_of(x, views), grad.const_data_ptr(),
                                saved[4].const_data_ptr<std::uint8_t>(), x.const_data_ptr(),

@@ -9,6 +9,7 @@
 #include <torch/utils.h>
 
 #include "riffle/base/text.h"
+#include "riffle/dist/testing/imagined_ranks.h"
 #include "riffle/model/testing/batch_norm_inputs.h"
 
 namespace riffle {
@@ -44,7 +45,7 @@ struct Inputs : BatchNormInputs {
   void ignore_kinks(std::int64_t views) {
     const Inputs exact = with(torch::kFloat64, torch::kFloat64);
     const torch::Tensor y =
-        batch_norm_composed(exact.norm, exact.x, true, views, false, exact.residual).detach();
+        batch_norm(exact.norm, exact.x, true, views, false, exact.residual).detach();
     weights_of_loss = weights_of_loss * (y.abs() > 1e-2).to(weights_of_loss.scalar_type());
   }
 };
@@ -82,6 +83,33 @@ TEST_F(BatchNormOnGpu, TrainingGivesTheValuesAndGradientsOfTorch) {
           ASSERT_TRUE(fits_batch_norm_gpu(ours.norm, ours.x));
           const auto a = trained(ours, views, relu);
           const auto b = trained_by_torch(exact, views, relu);
+          ASSERT_EQ(a.size(), b.size());
+          for (std::size_t i = 0; i < a.size(); ++i) {
+            const torch::Tensor difference = a[i].detach().to(torch::kFloat64) - b[i].detach();
+            EXPECT_LE(difference.norm().item<double>(),
+                      tolerance * b[i].norm().item<double>() + 1e-9)
+                << cat("value ", i, " of ", shape[0], "x", shape[1], ", views ", views,
+                       ", options ", options);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(BatchNormOnGpu, OverRanksTrainingGivesTheValuesAndGradientsOfPlainOperations) {
+  ImaginedRanks ranks;
+  for (const auto type : {torch::kFloat32, torch::kBFloat16}) {
+    const double tolerance = type == torch::kFloat32 ? 1e-5 : 6e-3;
+    for (const auto& shape : {std::vector<std::int64_t>{6, 16, 5, 7}, {10, 40}, {16, 64, 14, 14}}) {
+      for (const std::int64_t views : {1, 2}) {
+        for (int options = 0; options < 8; ++options) {
+          const bool relu = options & 4;
+          Inputs inputs = make_inputs(shape, options & 1, options & 2);
+          inputs.norm.ranks = &ranks;
+          inputs.ignore_kinks(views);
+          const auto a = trained(inputs.with(type, torch::kFloat32), views, relu);
+          const auto b = trained(inputs.with(torch::kFloat64, torch::kFloat64), views, relu);
           ASSERT_EQ(a.size(), b.size());
           for (std::size_t i = 0; i < a.size(); ++i) {
             const torch::Tensor difference = a[i].detach().to(torch::kFloat64) - b[i].detach();

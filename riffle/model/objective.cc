@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include <ATen/ATen.h>
@@ -27,6 +28,8 @@
 
 namespace riffle {
 namespace {
+
+constexpr std::int64_t kAllGradients = std::numeric_limits<std::int64_t>::max();
 
 template <typename Method>
 std::shared_ptr<Objective> make(const ModelConfig& config, std::uint64_t seed) {
@@ -136,7 +139,9 @@ std::vector<torch::Tensor> Objective::weights_to_cast(torch::ScalarType type) co
 
 ObjectiveOutput Objective::forward(const torch::Tensor& views, std::int64_t fresh) {
   check_views(views);
-  const WeightCast cast(weights_to_cast(views.scalar_type()), views.scalar_type());
+  // Gradients that are exchanged while backward() runs must not all wait for the last.
+  const WeightCast cast(weights_to_cast(views.scalar_type()), views.scalar_type(),
+                        ranks_->on_gpu() ? kGradientsTogether : kAllGradients);
   std::vector<torch::Tensor> counters;
   const Pass pass{.training = true,
                   .views = kViews,

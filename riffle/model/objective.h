@@ -38,6 +38,10 @@ struct ObjectiveOutput {
   torch::Tensor std;
 };
 
+// How many numbers the gradients that ranks on GPUs (riffle/dist/ranks_gpu.h) exchange together
+// have: enough to use the connection well, few enough that the first exchange begins early.
+constexpr std::int64_t kGradientsTogether = 1 << 22;
+
 // Views are [n, channels, height, width]. Their type is the one computed in; losses, embeddings and
 // features are float32 all the same. forward() and grow_to() are for one thread; features() and
 // encode() leave the module as it is and may be called from other threads while nothing trains.

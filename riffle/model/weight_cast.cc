@@ -2,6 +2,7 @@
 
 #include <torch/autograd.h>
 #include <torch/types.h>
+#include <torch/utils.h>
 
 namespace riffle {
 namespace {
@@ -36,22 +37,38 @@ thread_local WeightCast* current = nullptr;
 
 }  // namespace
 
-WeightCast::WeightCast(const std::vector<torch::Tensor>& weights, torch::ScalarType type)
-    : outer_(current) {
+WeightCast::WeightCast(const std::vector<torch::Tensor>& weights, torch::ScalarType type,
+                       std::int64_t most)
+    : outer_(current), type_(type), with_gradient_(torch::GradMode::is_enabled()) {
   current = this;
   if (weights.empty() || weights.front().scalar_type() == type) return;
-  const variable_list casts = CastAll::apply(torch::TensorList(weights), type);
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    casts_.emplace(weights[i].unsafeGetTensorImpl(), casts[i]);
+  std::int64_t numbers = 0;
+  for (const torch::Tensor& weight : weights) {
+    if (parts_.empty() || weight.numel() > most - numbers) {
+      parts_.emplace_back();
+      numbers = 0;
+    }
+    numbers += weight.numel();
+    auto& together = parts_.back().weights;
+    places_.emplace(weight.unsafeGetTensorImpl(), Place{parts_.size() - 1, together.size()});
+    together.push_back(weight);
   }
+  if (parts_.size() == 1) make(parts_.front());
+}
+
+void WeightCast::make(Together& part) const {
+  const torch::AutoGradMode mode(with_gradient_);
+  part.casts = CastAll::apply(torch::TensorList(part.weights), type_);
 }
 
 WeightCast::~WeightCast() { current = outer_; }
 
-torch::Tensor WeightCast::find(const torch::Tensor& weight, torch::ScalarType type) const {
-  const auto found = casts_.find(weight.unsafeGetTensorImpl());
-  const bool here = found != casts_.end() && found->second.scalar_type() == type;
-  return here ? found->second : torch::Tensor();
+torch::Tensor WeightCast::find(const torch::Tensor& weight, torch::ScalarType type) {
+  const auto found = places_.find(weight.unsafeGetTensorImpl());
+  if (found == places_.end() || type != type_) return {};
+  Together& part = parts_[found->second.part];
+  if (part.casts.empty()) make(part);
+  return part.casts[found->second.index];
 }
 
 torch::Tensor in_type(const torch::Tensor& weight, torch::ScalarType type) {

@@ -37,6 +37,33 @@ TEST(WeightCast, GivesWhatCastsOneByOneGiveForwardAndBackward) {
   }
 }
 
+TEST(WeightCast, InPartsGivesTheGradientsOfThoseWhoseUsersAreDone) {
+  std::vector<torch::Tensor> weights;
+  for (const std::int64_t n : {2, 3, 4}) weights.push_back(torch::randn({n, 2}).requires_grad_());
+  std::vector<int> order;
+  for (int i = 0; i < 3; ++i) {
+    weights[static_cast<std::size_t>(i)].register_hook(
+        [&order, i](const torch::Tensor&) { order.push_back(i); });
+  }
+  for (const std::int64_t most : {1, 8, 10, 1000}) {
+    const WeightCast cast(weights, torch::kBFloat16, most);
+    torch::Tensor value = torch::ones({1}, torch::kBFloat16);
+    for (const torch::Tensor& weight : weights) {
+      value = (in_type(weight, torch::kBFloat16) * value).sum();
+    }
+    order.clear();
+    value.backward();
+    ASSERT_EQ(order.size(), 3u);
+    // What is used last has its gradient first, alone or with those that it was cast with.
+    EXPECT_TRUE(most == 1000 || order.front() == 2) << most;
+    EXPECT_TRUE(most > 8 || (order[1] == 1 && order[2] == 0)) << most;
+    for (torch::Tensor& weight : weights) {
+      EXPECT_TRUE(weight.grad().defined());
+      weight.mutable_grad().reset();
+    }
+  }
+}
+
 TEST(WeightCast, EndsWithItsScopeAndLeavesTheWeightsOwnTypeAlone) {
   const torch::Tensor weight = torch::randn({2, 2});
   EXPECT_TRUE(in_type(weight, torch::kFloat32).is_same(weight));

@@ -10,7 +10,9 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
-#include "riffle/dist/ranks.h"
+#if RIFFLE_CUDA
+#include "riffle/dist/ranks_gpu.h"
+#endif
 
 namespace riffle {
 namespace {
@@ -57,6 +59,13 @@ at::Device open_device(const std::string& given) {
   if (torch::cuda::is_available()) return at::kCUDA;
   throw Error(cat("device ", name, ": this build or machine has no ",
                   numbered ? "such CUDA device" : "CUDA device", "; use cpu"));
+}
+
+std::unique_ptr<Ranks> ranks_on([[maybe_unused]] at::Device device, [[maybe_unused]] Ranks& ranks) {
+#if RIFFLE_CUDA
+  if (device.is_cuda()) return ranks_on_gpu(ranks);
+#endif
+  return nullptr;
 }
 
 }  // namespace riffle

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include <c10/core/Device.h>
+
+#include "riffle/dist/ranks.h"
 
 namespace riffle {
 
@@ -16,6 +19,11 @@ namespace riffle {
 // else in the process uses CUDA; here the device is then called cuda. Throws Error for an unknown
 // name, a GPU that is not there, and a second GPU.
 at::Device open_device(const std::string& name);
+
+// Returns the same ranks, which exchange what lies on the device from GPU to GPU: see
+// ranks_on_gpu() (riffle/dist/ranks_gpu.h), which says when they cannot. Null then, and if it is
+// not a GPU. All ranks must call it.
+std::unique_ptr<Ranks> ranks_on(at::Device device, Ranks& ranks);
 
 // Returns what CUDA_VISIBLE_DEVICES has to say for the process to see just one of the GPUs that it
 // sees with `visible`, the variable's present value (empty: all). Throws Error if that lists fewer.

@@ -5,7 +5,6 @@
 // rank alone pays nothing. Not thread-safe.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -14,50 +13,39 @@
 
 #include "riffle/dist/ranks.h"
 #include "riffle/model/objective.h"
+#include "riffle/train/gradient_buckets.h"
 
 namespace riffle {
+
+// Returns the running statistics of each rank for itself, which have to be averaged; nothing if
+// they are those of all ranks (model.sync_batch_norm).
+std::vector<torch::Tensor> own_statistics(const Objective& objective);
 
 class GradientExchange {
  public:
   // `objective`, which is on its device, and `ranks` must outlive this.
   GradientExchange(Objective& objective, Ranks& ranks);
-  ~GradientExchange();
   GradientExchange(const GradientExchange&) = delete;
 
   // Must be called before backward(), which must find no gradients.
   void begin();
   // Must be called after backward(), on all ranks: the gradients are then the mean over all ranks.
-  // So are running statistics, if each rank has its own (model.sync_batch_norm).
+  // So are running statistics, if each rank has its own.
   void finish();
 
  private:
-  struct Parameter {
-    torch::Tensor tensor;
-    bool learns = false;  // requires a gradient
-    bool ready = false;   // its gradient lies in its bucket
-    std::optional<unsigned> hook = std::nullopt;
-    // Where its gradient is collected.
-    std::size_t bucket = 0;
-    std::int64_t offset = 0;
-  };
-  // Parameters whose gradients become ready one after the other, nearly.
-  struct Bucket {
-    std::int64_t size = 0;
-    std::int64_t parameters = 0;
-    std::int64_t missing = 0;
+  // Of a bucket.
+  struct Collected {
     at::Tensor values;  // on the CPU
     std::unique_ptr<Ranks::Sum> sum;
   };
 
-  void fill_buckets();
-  at::Tensor collected(const Parameter& parameter) const;
-  void take(Parameter& parameter, const at::Tensor& gradient);
-  void average_statistics();
+  void take(std::optional<std::size_t> complete);
 
   Objective& objective_;
   Ranks& ranks_;
-  std::vector<Parameter> parameters_;
-  std::vector<Bucket> buckets_;
+  std::vector<Collected> collected_;
+  GradientBuckets buckets_;
 };
 
 }  // namespace riffle

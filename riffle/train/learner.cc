@@ -74,21 +74,23 @@ BufferConfig LearnerConfig::buffer_config() const {
 struct Learner::State {
   State(const LearnerConfig& learner_config, Stream& source, const Sharing& sharing)
       : config(learner_config),
-        ranks(sharing.ranks),
+        gpu_ranks(sharing.ranks.alone() ? nullptr
+                                        : ranks_on(open_device(config.device), sharing.ranks)),
+        ranks(gpu_ranks ? *gpu_ranks : sharing.ranks),
         updater(make_updater(updater_config(config), nullptr, ranks)),
         buffer(config.buffer_config(), config.train.samples_per_stream_batch(),
                static_cast<int>(config.stored_size()), updater->objective().feature_dim(),
                config.seed, open_device(config.device), ranks),
         schedule(config.train),
-        replay(
-            replay_config(config), config.seed, source, buffer,
-            [this](const Pictures& pictures) {
-              return features_on_arrival() ? ranks.gather(updater->arrival_features(pictures))
-                                           : torch::Tensor();
-            },
-            config.augment.temporal, sharing) {}
+        replay(replay_config(config), config.seed, source, buffer,
+               [this](const Pictures& pictures) {
+                 return features_on_arrival() ? ranks.gather(updater->arrival_features(pictures))
+                                              : torch::Tensor();
+               },
+               config.augment.temporal, {ranks, sharing.own_streams}) {}
 
   const LearnerConfig config;
+  const std::unique_ptr<Ranks> gpu_ranks;  // null where ranks have no GPUs to exchange between
   Ranks& ranks;
   std::unique_ptr<Updater> updater;
   ReplayBuffer buffer;

@@ -27,10 +27,7 @@ class PlainUpdater : public Updater {
  private:
   at::Device device_;
   Ranks& ranks_;
-  // The place of this rank's first sample in the batch of all.
-  std::int64_t first_place_;
-  // Of this rank's samples.
-  std::int64_t fresh_;
+  const BatchPart part_;
   ThreadPool pool_;
   TwoViews training_views_;
   TwoViews arrival_views_;

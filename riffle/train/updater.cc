@@ -1,5 +1,6 @@
 #include "riffle/train/updater.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -13,6 +14,11 @@
 
 namespace riffle {
 
+BatchPart::BatchPart(const TrainConfig& train, const Ranks& ranks)
+    : samples(ranks.part_of(train.batch)),
+      first_place(ranks.rank() * samples),
+      fresh(std::clamp<std::int64_t>(train.fresh_samples() - first_place, 0, samples)) {}
+
 std::unique_ptr<Updater> make_updater(const UpdaterConfig& config,
                                       std::shared_ptr<Objective> objective, Ranks& ranks) {
   const at::Device device = open_device(config.device);
@@ -23,14 +29,17 @@ std::unique_ptr<Updater> make_updater(const UpdaterConfig& config,
   objective->to(device);
   objective->share(ranks);
 #if RIFFLE_CUDA
-  if (ranks.alone() && UpdaterGpu::can(config, device)) {
-    return std::make_unique<UpdaterGpu>(config, std::move(objective));
+  const bool recorded = UpdaterGpu::can(config, device, ranks);
+  // All ranks or none.
+  if (!ranks.any(!recorded)) {
+    return std::make_unique<UpdaterGpu>(config, std::move(objective), ranks);
   }
 #endif
   // On the CPU it was refused above.
   if (config.train.precision == Precision::bfloat16) {
     throw Error(cat("train.precision=bfloat16 does not work ",
-                    ranks.alone() ? "with pictures this large" : "on several ranks yet",
+                    ranks.alone() || ranks.on_gpu() ? "with pictures this large"
+                                                    : "where ranks exchange through host memory",
                     "; use best, which is float32 here"));
   }
   return std::make_unique<PlainUpdater>(config, std::move(objective), device, ranks);

@@ -32,6 +32,17 @@ struct UpdaterConfig {
   std::string device = "cpu";
 };
 
+// Which samples of a batch one of several ranks makes an update with.
+struct BatchPart {
+  BatchPart(const TrainConfig& train, const Ranks& ranks);
+
+  std::int64_t samples;
+  // The place of the first one in the batch of all.
+  std::int64_t first_place;
+  // How many of them, the first ones, come straight from the stream (train.fresh).
+  std::int64_t fresh;
+};
+
 class Updater {
  public:
   struct Outcome {

@@ -20,6 +20,7 @@
 #include "riffle/augment/two_views_gpu.h"
 #include "riffle/base/error.h"
 #include "riffle/base/thread_pool.h"
+#include "riffle/train/gradient_exchange_gpu.h"
 #include "riffle/train/sgd.h"
 
 namespace riffle {
@@ -38,9 +39,10 @@ ViewLayout layout_of(const UpdaterConfig& config) {
 }
 
 std::unique_ptr<TwoViewsGpu> make_views(const UpdaterConfig& config, const AugmentConfig& augment,
-                                        ThreadPool& pool) {
-  return std::make_unique<TwoViewsGpu>(augment, config.seed, pool, config.train.batch,
-                                       config.picture_size, layout_of(config), type_of(config));
+                                        const BatchPart& part, ThreadPool& pool) {
+  return std::make_unique<TwoViewsGpu>(augment, config.seed, pool, part.samples,
+                                       config.picture_size, layout_of(config), type_of(config),
+                                       part.first_place);
 }
 
 struct Recording {
@@ -88,13 +90,17 @@ struct Turn {
 }  // namespace
 
 struct UpdaterGpu::State {
-  State(const UpdaterConfig& updater_config, std::shared_ptr<Objective> given_objective)
+  State(const UpdaterConfig& updater_config, std::shared_ptr<Objective> given_objective,
+        Ranks& given_ranks)
       : config(updater_config),
+        ranks(given_ranks),
+        part(config.train, ranks),
         pool(static_cast<int>(config.train.threads)),
         objective(std::move(given_objective)),
         optimizer(*objective, objective->predictor_parameters(), config.train),
-        views(make_views(config, config.augment, pool)) {
-    const std::int64_t count = config.train.batch * (config.augment.temporal > 0 ? kViews : 1);
+        views(make_views(config, config.augment, part, pool)) {
+    if (ranks.on_gpu()) exchange = std::make_unique<GradientExchangeGpu>(*objective, ranks);
+    const std::int64_t count = part.samples * (config.augment.temporal > 0 ? kViews : 1);
     pictures = torch::empty({count, config.picture_size, config.picture_size, 3},
                             torch::TensorOptions().dtype(torch::kByte).device(torch::kCUDA));
     rows = torch::zeros({count}, torch::dtype(torch::kInt64).device(torch::kCUDA));
@@ -107,9 +113,12 @@ struct UpdaterGpu::State {
   }
 
   const UpdaterConfig config;
+  Ranks& ranks;
+  const BatchPart part;
   ThreadPool pool;
   std::shared_ptr<Objective> objective;
   Sgd optimizer;
+  std::unique_ptr<GradientExchangeGpu> exchange;  // null without ranks
   std::unique_ptr<TwoViewsGpu> views;
   std::unique_ptr<TwoViewsGpu> arrival_views;  // constructed when first needed
 
@@ -129,7 +138,7 @@ struct UpdaterGpu::State {
   Outcome outcome;
   bool lost = false;  // `outcome` is of an update whose loss was not finite
 
-  torch::Tensor first_pictures() const { return pictures.narrow(0, 0, config.train.batch); }
+  torch::Tensor first_pictures() const { return pictures.narrow(0, 0, part.samples); }
   void bring(Turn& turn, const torch::Tensor& to_pictures, const Pictures& given);
   void finish(Turn& turn);
   void update_once();
@@ -144,7 +153,7 @@ struct UpdaterGpu::State {
 // first views alone.
 void UpdaterGpu::State::bring(Turn& turn, const torch::Tensor& to_pictures, const Pictures& given) {
   std::vector<std::int64_t> indices = given.indices;
-  if (to_pictures.size(0) > config.train.batch) {
+  if (to_pictures.size(0) > part.samples) {
     const auto& second = given.second.empty() ? given.indices : given.second;
     indices.insert(indices.end(), second.begin(), second.end());
   }
@@ -186,13 +195,18 @@ void UpdaterGpu::State::finish(Turn& turn) {
 
 // One update from what is on the device; queues work and waits for nothing.
 void UpdaterGpu::State::update_once() {
-  const ObjectiveOutput output =
-      objective->forward(views->render(pictures), config.train.fresh_samples());
-  output.loss.backward();
-  optimizer.step(rates[0], rates[1]);
-  objective->after_step();
+  const ObjectiveOutput output = objective->forward(views->render(pictures), part.fresh);
   features = output.features;
   report = torch::stack({output.loss.detach(), output.std});
+  if (exchange) {
+    exchange->begin(report);
+    output.loss.backward(exchange->share());
+    exchange->finish();
+  } else {
+    output.loss.backward();
+  }
+  optimizer.step(rates[0], rates[1]);
+  objective->after_step();
 }
 
 void UpdaterGpu::State::arrival_once() {
@@ -207,7 +221,10 @@ void UpdaterGpu::State::record_update() {
   const NamedTensors momenta = optimizer.state();
   std::vector<torch::Tensor> before;
   for (const torch::Tensor& tensor : state) before.push_back(tensor.detach().clone());
+  // Whoever waits here is not lost, however long the others search.
+  ranks.wait_for_all();
   try_out([this] { update_once(); });
+  ranks.wait_for_all();
   features.reset();
   report.reset();
   {
@@ -239,12 +256,14 @@ void UpdaterGpu::State::drop_recordings() {
   }
 }
 
-bool UpdaterGpu::can(const UpdaterConfig& config, at::Device device) {
-  return device.is_cuda() && TwoViewsGpu::fits(config.augment.size, config.picture_size);
+bool UpdaterGpu::can(const UpdaterConfig& config, at::Device device, const Ranks& ranks) {
+  return device.is_cuda() && (ranks.alone() || ranks.on_gpu()) &&
+         TwoViewsGpu::fits(config.augment.size, config.picture_size);
 }
 
-UpdaterGpu::UpdaterGpu(const UpdaterConfig& config, std::shared_ptr<Objective> objective)
-    : state_(std::make_unique<State>(config, std::move(objective))) {}
+UpdaterGpu::UpdaterGpu(const UpdaterConfig& config, std::shared_ptr<Objective> objective,
+                       Ranks& ranks)
+    : state_(std::make_unique<State>(config, std::move(objective), ranks)) {}
 
 UpdaterGpu::~UpdaterGpu() = default;
 
@@ -283,7 +302,7 @@ Updater::Outcome UpdaterGpu::outcome() {
 // Features of at most a batch of pictures; rows beyond them mean nothing.
 void UpdaterGpu::State::replay_arrival(const Pictures& given) {
   if (!arrival_views) {
-    arrival_views = make_views(config, no_augmentation(config.augment.size), pool);
+    arrival_views = make_views(config, no_augmentation(config.augment.size), part, pool);
   }
   arrival.done.synchronize();  // those before
   bring(arrival, first_pictures(), given);
@@ -296,7 +315,7 @@ void UpdaterGpu::State::replay_arrival(const Pictures& given) {
 at::Tensor UpdaterGpu::arrival_features(const Pictures& pictures) {
   State& s = *state_;
   const std::int64_t count = std::ssize(pictures.indices);
-  const std::int64_t batch = s.config.train.batch;
+  const std::int64_t batch = s.part.samples;
   if (count == batch) {
     s.replay_arrival(pictures);
     return s.arrival_features;

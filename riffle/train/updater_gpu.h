@@ -7,6 +7,8 @@
 // the random decisions and the learning rates are data on the device. While the GPU works on one
 // update the host prepares and queues the next, so that the GPU never waits; the host waits when it
 // is two updates ahead.
+//
+// Several ranks that exchange from GPU to GPU (riffle/dist/ranks_gpu.h) record the exchange too.
 #pragma once
 
 #include <memory>
@@ -17,11 +19,12 @@ namespace riffle {
 
 class UpdaterGpu : public Updater {
  public:
-  // Returns whether device and configuration allow it.
-  static bool can(const UpdaterConfig& config, at::Device device);
+  // Returns whether device, configuration and ranks allow it.
+  static bool can(const UpdaterConfig& config, at::Device device, const Ranks& ranks);
 
-  // `objective` is on the GPU.
-  UpdaterGpu(const UpdaterConfig& config, std::shared_ptr<Objective> objective);
+  // `objective` is on the GPU, and shares `ranks`.
+  UpdaterGpu(const UpdaterConfig& config, std::shared_ptr<Objective> objective,
+             Ranks& ranks = one_rank());
   ~UpdaterGpu() override;
 
   at::Tensor update(const Pictures& pictures, std::int64_t step, double lr,

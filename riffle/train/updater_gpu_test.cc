@@ -5,11 +5,14 @@
 #include <string>
 #include <utility>
 
+#include <ATen/Context.h>
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 #include <torch/types.h>
 
 #include "riffle/base/random.h"
+#include "riffle/dist/ranks_gpu.h"
+#include "riffle/dist/testing/imagined_ranks.h"
 #include "riffle/model/state.h"
 #include "riffle/train/plain_updater.h"
 
@@ -48,9 +51,11 @@ UpdaterConfig small_config(Stem stem, Precision precision,
 // Losses of methods are of different sizes: allowed for a loss, with `allowed` for one below 1.
 double near(double loss, double allowed) { return allowed * std::max(1.0, std::abs(loss)); }
 
-std::shared_ptr<Objective> objective_on(at::Device device, const UpdaterConfig& config) {
+std::shared_ptr<Objective> objective_on(at::Device device, const UpdaterConfig& config,
+                                        Ranks& ranks = one_rank()) {
   auto objective = make_objective(config.model, config.seed);
   objective->to(device);
+  objective->share(ranks);
   return objective;
 }
 
@@ -226,6 +231,79 @@ TEST_P(MethodOnGpu, ContinuesFromGivenWeightsAndMomenta) {
   const double fifth = loss(first, 5), sixth = loss(first, 6);
   EXPECT_NEAR(fifth, loss(second, 5), near(fifth, 1e-5));
   EXPECT_NEAR(sixth, loss(second, 6), near(sixth, 1e-4));
+}
+
+// A rank of two, whose other is imagined: one GPU is enough.
+TEST_P(MethodOnGpu, AnExchangeBetweenRanksIsRecordedAndFollowsTheCpu) {
+  for (const bool sync_batch_norm : {false, true}) {
+    SCOPED_TRACE(sync_batch_norm);
+    ImaginedRanks ranks;
+    UpdaterConfig config = small_config(Stem::small, Precision::float32, GetParam());
+    const Pictures pictures = striped_pictures(config);
+    config.train.batch *= ranks.size();
+    config.model.sync_batch_norm = sync_batch_norm;
+    PlainUpdater cpu(config, objective_on(torch::kCPU, config, ranks), torch::kCPU, ranks);
+    UpdaterGpu gpu(config, objective_on(torch::kCUDA, config, ranks), ranks);
+    for (std::int64_t step = 0; step < 8; ++step) {
+      const double lr = is_steep(GetParam()) ? 0.00001 : 0.0002;
+      cpu.update(pictures, step, lr, lr);
+      gpu.update(pictures, step, lr, lr);
+      const double loss = cpu.outcome().loss;
+      ASSERT_NEAR(loss, gpu.outcome().loss, near(loss, 1e-3)) << "update " << step;
+    }
+    const auto expected = cpu.arrival_features(pictures);
+    const auto found = gpu.arrival_features(pictures).cpu();
+    EXPECT_LT((found - expected).abs().max().item<double>(), 1e-2);
+  }
+}
+
+TEST_P(MethodOnGpu, OneRankThroughNcclLearnsWhatOneProcessDoes) {
+  const auto ranks = ranks_on_gpu(one_rank());
+  if (!ranks) GTEST_SKIP() << "built without NCCL";
+  const bool deterministic = at::globalContext().deterministicCuDNN();
+  at::globalContext().setDeterministicCuDNN(true);
+  UpdaterConfig config = small_config(Stem::small, Precision::float32, GetParam());
+  config.model.sync_batch_norm = false;  // running statistics are exchanged too
+  config.model.arch = Arch::resnet18;
+  config.model.grow_every = 5;  // recorded twice
+  UpdaterGpu alone(config, objective_on(torch::kCUDA, config));
+  UpdaterGpu joined(config, objective_on(torch::kCUDA, config, *ranks), *ranks);
+  const Pictures pictures = striped_pictures(config);
+  const NamedTensors first = save_state(alone.objective());
+  for (std::int64_t step = 0; step < 8; ++step) {
+    const double lr = is_steep(GetParam()) ? 0.00001 : 0.0002;
+    alone.update(pictures, step, lr, lr);
+    joined.update(pictures, step, lr, lr);
+  }
+  EXPECT_NEAR(alone.outcome().loss, joined.outcome().loss, near(alone.outcome().loss, 1e-5));
+  const NamedTensors expected = save_state(alone.objective());
+  const NamedTensors found = save_state(joined.objective());
+  ASSERT_EQ(expected.size(), found.size());
+  double moved = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const auto value = [](const torch::Tensor& tensor) { return tensor.cpu().to(torch::kFloat64); };
+    const torch::Tensor weights = value(expected[i].second);
+    moved = std::max(moved, (weights - value(first[i].second)).abs().max().item<double>());
+    EXPECT_LE((weights - value(found[i].second)).abs().max().item<double>(),
+              1e-6 * std::max(1.0, weights.abs().max().item<double>()))
+        << expected[i].first;
+  }
+  EXPECT_GT(moved, 1e-6);
+  at::globalContext().setDeterministicCuDNN(deterministic);
+}
+
+TEST_F(UpdaterOnGpu, OneRankThroughNcclLearnsInBfloat16) {
+  const auto ranks = ranks_on_gpu(one_rank());
+  if (!ranks) GTEST_SKIP() << "built without NCCL";
+  const UpdaterConfig config = small_config(Stem::standard, Precision::bfloat16);
+  UpdaterGpu alone(config, objective_on(torch::kCUDA, config));
+  UpdaterGpu joined(config, objective_on(torch::kCUDA, config, *ranks), *ranks);
+  const Pictures pictures = striped_pictures(config);
+  for (std::int64_t step = 0; step < 8; ++step) {
+    alone.update(pictures, step, 0.0002, 0.0002);
+    joined.update(pictures, step, 0.0002, 0.0002);
+    ASSERT_NEAR(alone.outcome().loss, joined.outcome().loss, 1e-2) << "update " << step;
+  }
 }
 
 TEST_F(UpdaterOnGpu, QueuedUpdatesAreThoseMadeOneByOne) {
