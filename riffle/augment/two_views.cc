@@ -17,21 +17,21 @@ TwoViews::TwoViews(const AugmentConfig& config, std::uint64_t seed, ThreadPool& 
 
 at::Tensor TwoViews::operator()(const at::Tensor& pictures, std::span<const std::int64_t> slots,
                                 std::uint64_t step, std::span<const std::int64_t> second,
-                                std::int64_t first_place) const {
+                                const BatchPlaces& places) const {
   if (!second.empty() && second.size() != slots.size()) {
     throw std::invalid_argument(cat(second.size(), " second pictures for ", slots.size()));
   }
-  return make(pictures, slots, second.empty() ? slots : second, step, first_place, kViews);
+  return make(pictures, slots, second.empty() ? slots : second, step, places, kViews);
 }
 
 at::Tensor TwoViews::one_view(const at::Tensor& pictures, std::span<const std::int64_t> slots,
                               std::uint64_t step) const {
-  return make(pictures, slots, slots, step, /*first_place=*/0, 1);
+  return make(pictures, slots, slots, step, /*places=*/{}, 1);
 }
 
 at::Tensor TwoViews::make(const at::Tensor& pictures, std::span<const std::int64_t> slots,
                           std::span<const std::int64_t> second, std::uint64_t step,
-                          std::int64_t first_place, std::int64_t views) const {
+                          const BatchPlaces& places, std::int64_t views) const {
   check_pictures(pictures);
   for (const auto of_view : {slots, second}) {
     for (const auto slot : of_view) {
@@ -54,7 +54,7 @@ at::Tensor TwoViews::make(const at::Tensor& pictures, std::span<const std::int64
     const std::int64_t place = turn / views;
     const auto view = static_cast<int>(turn % views);
     const ViewPlan plan =
-        plan_view(config_, height, width, seed_, view_position(step, first_place + place, view));
+        plan_view(config_, height, width, seed_, view_position(step, places.of(place), view));
     const std::int64_t slot = (view == 0 ? slots : second)[static_cast<std::size_t>(place)];
     render_view(bytes + slot * picture_bytes, width, plan, static_cast<int>(config_.size),
                 out + (view * count + place) * view_floats);

@@ -11,6 +11,7 @@
 
 #include "riffle/augment/augment_config.h"
 #include "riffle/augment/normalize.h"
+#include "riffle/augment/view_plan.h"
 #include "riffle/base/thread_pool.h"
 
 namespace riffle {
@@ -24,12 +25,12 @@ class TwoViews {
   // Returns [2 * slots.size(), 3, size, size] float32, channels-last, ImageNet-normalised: the
   // first views of all slots, then their second views. `pictures`: [slots, height, width, 3] uint8,
   // contiguous, on the CPU. `step` counts calls of one purpose: the update, for training. `second`:
-  // the slots that second views are made of, as many; empty: the same. `first_place`: of these
-  // pictures in the batch, for a part of one. Throws std::invalid_argument for another kind of
-  // tensor or another number, std::out_of_range for a slot outside of it.
+  // the slots that second views are made of, as many; empty: the same. `places`: of these pictures
+  // in the batch, for a part of one. Throws std::invalid_argument for another kind of tensor or
+  // another number, std::out_of_range for a slot outside of it.
   at::Tensor operator()(const at::Tensor& pictures, std::span<const std::int64_t> slots,
                         std::uint64_t step, std::span<const std::int64_t> second = {},
-                        std::int64_t first_place = 0) const;
+                        const BatchPlaces& places = {}) const;
 
   // Returns the first views alone, at half the cost: what a probe trains on.
   at::Tensor one_view(const at::Tensor& pictures, std::span<const std::int64_t> slots,
@@ -38,7 +39,7 @@ class TwoViews {
  private:
   at::Tensor make(const at::Tensor& pictures, std::span<const std::int64_t> slots,
                   std::span<const std::int64_t> second, std::uint64_t step,
-                  std::int64_t first_place, std::int64_t views) const;
+                  const BatchPlaces& places, std::int64_t views) const;
 
   AugmentConfig config_;
   std::uint64_t seed_;

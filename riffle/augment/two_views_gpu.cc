@@ -30,7 +30,7 @@ struct TwoViewsGpu::State {
   std::uint64_t seed;
   ThreadPool* pool;
   std::int64_t batch;
-  std::int64_t first_place;
+  BatchPlaces places;
   int picture_size;
   ViewLayout layout;
   at::Tensor views;
@@ -43,7 +43,7 @@ struct TwoViewsGpu::State {
 
 TwoViewsGpu::TwoViewsGpu(const AugmentConfig& config, std::uint64_t seed, ThreadPool& pool,
                          std::int64_t batch, std::int64_t picture_size, ViewLayout layout,
-                         at::ScalarType type, std::int64_t first_place)
+                         at::ScalarType type, const BatchPlaces& places)
     : state_(std::make_unique<State>()) {
   config.validate();
   if (layout != ViewLayout::plain && type != at::kBFloat16) {
@@ -54,7 +54,7 @@ TwoViewsGpu::TwoViewsGpu(const AugmentConfig& config, std::uint64_t seed, Thread
   s.seed = seed;
   s.pool = &pool;
   s.batch = batch;
-  s.first_place = first_place;
+  s.places = places;
   s.picture_size = static_cast<int>(picture_size);
   s.layout = layout;
   s.views = at::zeros(view_shape(layout, kViews * batch, config.size),
@@ -83,7 +83,7 @@ void TwoViewsGpu::plan(std::uint64_t step) {
   const std::int64_t count = kViews * s.batch;
   s.pool->for_each((count + kPlansATask - 1) / kPlansATask, [&](std::int64_t task) {
     for (std::int64_t i = task * kPlansATask; i < std::min(count, (task + 1) * kPlansATask); ++i) {
-      const std::int64_t place = s.first_place + i % s.batch;
+      const std::int64_t place = s.places.of(i % s.batch);
       plans[i] = plan_view(s.config, s.picture_size, s.picture_size, s.seed,
                            view_position(step, place, static_cast<int>(i / s.batch)));
     }

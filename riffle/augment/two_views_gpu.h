@@ -20,11 +20,11 @@ namespace riffle {
 class TwoViewsGpu {
  public:
   // For batches of up to `batch` square pictures of `picture_size` px. `type`: float32 (layout
-  // plain) or bfloat16. `first_place`: of these pictures in the batch, for a part of one. `pool`
-  // must outlive this. Throws Error if the configuration is not valid.
+  // plain) or bfloat16. `places`: of these pictures in the batch, for a part of one. `pool` must
+  // outlive this. Throws Error if the configuration is not valid.
   TwoViewsGpu(const AugmentConfig& config, std::uint64_t seed, ThreadPool& pool, std::int64_t batch,
               std::int64_t picture_size, ViewLayout layout, at::ScalarType type,
-              std::int64_t first_place = 0);
+              const BatchPlaces& places = {});
   ~TwoViewsGpu();
 
   // Returns whether the current GPU can make views of this size.

@@ -36,6 +36,17 @@ struct ViewPlan {
   float blur_sigma = 0;  // 0: no blur
 };
 
+// Where the pictures of a part of a batch stand in the whole one: a run of places, then another.
+struct BatchPlaces {
+  std::int64_t first = 0;  // of the first run
+  std::int64_t count = 0;  // places in the first run
+  std::int64_t rest = 0;   // where the second run begins
+
+  std::int64_t of(std::int64_t picture) const {
+    return picture < count ? first + picture : rest + picture - count;
+  }
+};
+
 // Returns the position in the sequence of random numbers of one view of one place in the batch of
 // one step. No two share one: 2^43 steps, 2^20 places, two views. Throws std::out_of_range beyond
 // these.

@@ -107,6 +107,18 @@ Pictures DividedStore::get(std::span<const std::int64_t> slots) const {
   return staging(count).get(first_places(count));
 }
 
+void DividedStore::copy(std::span<const std::int64_t> from, std::span<const std::int64_t> to) {
+  RowsByRank sent(ranks_.size()), received(ranks_.size());
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (owner(from[i]) == ranks_.rank()) sent.add(owner(to[i]), from[i]);
+    if (owner(to[i]) == ranks_.rank()) received.add(owner(from[i]), to[i]);
+  }
+  const auto kept = received.in_order();
+  const at::Tensor stored =
+      ranks_.exchange(own_->read(places(sent.in_order())), sent.counts(), received.counts());
+  if (!kept.empty()) own_->write(places(kept), stored);
+}
+
 at::Tensor DividedStore::read(std::span<const std::int64_t> slots) const {
   return own_->read(places(slots));
 }

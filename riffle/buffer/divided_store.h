@@ -1,10 +1,10 @@
 // Pictures divided over ranks (riffle/dist): slot s lives with rank s % ranks.
 //
-// All ranks call put() and get() together, with the same slots: the first equal part of them is
-// rank 0's, the next rank 1's and so on. A rank passes put() the pictures of its part, wherever
-// they will live, and get() returns those of its part, wherever they live. They travel as they are
-// stored, so a JPEG is encoded by the rank that brings it and decoded by the one that asks for it.
-// Requires a number of slots that the number of ranks divides.
+// All ranks call put(), get() and copy() together, with the same slots. Of those of put() and get()
+// the first equal part is rank 0's, the next rank 1's and so on. A rank passes put() the pictures
+// of its part, wherever they will live, and get() returns those of its part, wherever they live.
+// They travel as they are stored, so a JPEG is encoded by the rank that brings it and decoded by
+// the one that asks for it. Requires a number of slots that the number of ranks divides.
 //
 // A rank calls read() and write() by itself, for slots that live with it. write() requires that
 // nothing was put yet: it restores what was saved.
@@ -41,6 +41,8 @@ class DividedStore : public Store {
   std::int64_t stored_bytes() const override { return own_->stored_bytes(); }
   at::Tensor read(std::span<const std::int64_t> slots) const override;
   void write(std::span<const std::int64_t> slots, const at::Tensor& stored) override;
+  // Requires that no slot to copy to is one of those put or asked for last.
+  void copy(std::span<const std::int64_t> from, std::span<const std::int64_t> to) override;
 
  private:
   int owner(std::int64_t slot) const { return owner(slot, ranks_); }

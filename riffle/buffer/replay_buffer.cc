@@ -80,10 +80,14 @@ struct ReplayBuffer::State {
             config.pictures_a_sample()};
   }
 
-  // The partners of all slots stand in the store after their own pictures.
+  // The partners of all slots stand in the store after their own pictures, each with the rank that
+  // has the slot.
+  std::int64_t first_partner() const {
+    return DividedStore::slots_per_rank(slots(), *ranks) * ranks->size();
+  }
   std::vector<std::int64_t> partner_rows(std::span<const Slot> of) const {
     std::vector<std::int64_t> rows(of.begin(), of.end());
-    for (auto& row : rows) row += slots();
+    for (auto& row : rows) row += first_partner();
     return rows;
   }
 
@@ -188,11 +192,9 @@ ReplayBuffer::ReplayBuffer(const BufferConfig& config, std::int64_t batch, int p
   s.feature_dim = feature_dim;
   s.capacity = plan.capacity;
   s.ranks = &ranks;
-  const std::int64_t pictures = s.config.pictures_a_sample() * s.slots();
+  const std::int64_t pictures = s.config.pairs ? 2 * s.first_partner() : s.slots();
   if (ranks.alone()) {
     s.store = make_store(s.config, pictures, picture_size, device);
-  } else if (s.config.pairs) {
-    throw Error("augment.temporal does not work on several ranks yet");
   } else {
     s.store = std::make_unique<DividedStore>(s.config, pictures, picture_size, device, ranks);
   }
@@ -247,10 +249,11 @@ void ReplayBuffer::insert(std::span<const Sample> batch, const at::Tensor& pictu
   const std::vector<Slot> slots(s.free.rbegin(), s.free.rbegin() + count);
   s.store->put(slots, pictures);
   if (s.config.pairs) {
-    s.store->put(s.partner_rows(slots),
-                 partners.empty()
-                     ? pictures
-                     : pictures.index_select(0, integers_tensor(partners).to(pictures.device())));
+    std::vector<Slot> of_partners = slots;
+    for (std::size_t i = 0; i < partners.size(); ++i) {
+      of_partners[i] = slots.at(static_cast<std::size_t>(partners[i]));
+    }
+    s.store->copy(of_partners, s.partner_rows(slots));
   }
   const at::Tensor features = features_of(s.store->get(slots));
   if (features.defined() && (features.dim() != 2 || features.size(0) != count)) {
@@ -325,11 +328,17 @@ Pictures ReplayBuffer::pictures(std::span<const Slot> slots) const {
   const auto& s = *state_;
   s.require_used(slots);
   if (!s.config.pairs) return s.store->get(slots);
-  std::vector<std::int64_t> rows(slots.begin(), slots.end());
-  const auto partners = s.partner_rows(slots);
-  rows.insert(rows.end(), partners.begin(), partners.end());
+  // Each rank's part with its partners.
+  const auto part = static_cast<std::size_t>(s.ranks->part_of(std::ssize(slots)));
+  std::vector<std::int64_t> rows;
+  for (std::size_t begin = 0; begin < slots.size(); begin += part) {
+    const auto of_rank = slots.subspan(begin, part);
+    const auto partners = s.partner_rows(of_rank);
+    rows.insert(rows.end(), of_rank.begin(), of_rank.end());
+    rows.insert(rows.end(), partners.begin(), partners.end());
+  }
   Pictures pictures = s.store->get(rows);
-  const auto second = pictures.indices.begin() + std::ssize(slots);
+  const auto second = pictures.indices.begin() + static_cast<std::ptrdiff_t>(part);
   pictures.second.assign(second, pictures.indices.end());
   pictures.indices.erase(second, pictures.indices.end());
   return pictures;

@@ -45,6 +45,10 @@ class Store {
   virtual std::int64_t stored_bytes() const = 0;
   virtual at::Tensor read(std::span<const std::int64_t> slots) const = 0;
   virtual void write(std::span<const std::int64_t> slots, const at::Tensor& stored) = 0;
+  // Copies pictures as they are kept. Requires as many slots to copy to as from, and none in both.
+  virtual void copy(std::span<const std::int64_t> from, std::span<const std::int64_t> to) {
+    write(to, read(from));
+  }
 };
 
 // Pictures as they are, in one slab of host or GPU memory. get() copies nothing.

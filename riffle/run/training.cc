@@ -54,9 +54,6 @@ struct Part {
     const std::string uri = ranks.fill_in(config.stream);
     const std::string shapes = ranks.fill_in(config.shapes);
     own_streams = uri != config.stream || shapes != config.shapes;
-    if (!ranks.alone() && learner.train.fresh_samples() > 0 && learner.model.align_weight > 0) {
-      throw Error("train.fresh and align.weight together do not work on several ranks yet");
-    }
     stream = open_stream(uri, shapes);
   }
 

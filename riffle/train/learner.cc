@@ -16,6 +16,7 @@
 #include "riffle/model/vision_transformer.h"
 #include "riffle/stream/pairs.h"
 #include "riffle/stream/shapes/junk.h"
+#include "riffle/train/batch_part.h"
 #include "riffle/train/learner_state.h"
 #include "riffle/train/replay.h"
 #include "riffle/train/schedule.h"
@@ -59,6 +60,26 @@ void require_divisible(const LearnerConfig& config, const Ranks& ranks) {
         std::pair{"train.stream_batch", config.train.samples_per_stream_batch()}}) {
     if (samples % ranks.size() == 0) continue;
     throw Error(cat(key, '=', samples, " cannot be divided by ", ranks.size(), " ranks"));
+  }
+  const std::int64_t fresh = config.train.fresh_samples();
+  if (config.model.align_weight > 0 && fresh % ranks.size() != 0) {
+    throw Error(cat("align.weight leaves out fresh samples, and train.fresh=", config.train.fresh,
+                    " of a batch are ", fresh, ", which cannot be divided by ", ranks.size(),
+                    " ranks; give another train.fresh"));
+  }
+}
+
+// Puts the samples of a draw into the order of the ranks that they are for.
+void order_by_rank(Draw& draw, const TrainConfig& train, int ranks) {
+  const Draw drawn = draw;
+  std::size_t to = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const BatchPart part(train, rank, ranks);
+    for (std::int64_t i = 0; i < part.samples; ++i, ++to) {
+      const auto from = static_cast<std::size_t>(part.places.of(i));
+      draw.slots[to] = drawn.slots[from];
+      draw.arrivals[to] = drawn.arrivals[from];
+    }
   }
 }
 
@@ -179,8 +200,9 @@ std::optional<UpdateReport> Learner::advance(bool measured) {
   const std::int64_t end = s.config.train.max_updates;
   if (end > 0 && s.replay.draws() >= end) return std::nullopt;
   const std::int64_t step = s.replay.draws();
-  const auto draw = explain_failure([&s] { return s.replay.next(); });
+  auto draw = explain_failure([&s] { return s.replay.next(); });
   if (!draw) return std::nullopt;
+  if (!s.ranks.alone()) order_by_rank(*draw, s.config.train, s.ranks.size());
 
   const Ranks::Working working(s.ranks);
   auto time = Clock::now();

@@ -29,7 +29,7 @@ PlainUpdater::PlainUpdater(const UpdaterConfig& config, std::shared_ptr<Objectiv
                            at::Device device, Ranks& ranks)
     : device_(device),
       ranks_(ranks),
-      part_(config.train, ranks),
+      part_(config.train, ranks.rank(), ranks.size()),
       pool_(static_cast<int>(config.train.threads)),
       training_views_(config.augment, config.seed, pool_),
       arrival_views_(no_augmentation(config.augment.size), /*seed=*/0, pool_),
@@ -42,7 +42,7 @@ at::Tensor PlainUpdater::update(const Pictures& pictures, std::int64_t step, dou
   objective_->grow_to(step);
   const Pictures host = in_host_memory(pictures);
   const torch::Tensor views = training_views_(
-      host.tensor, host.indices, static_cast<std::uint64_t>(step), host.second, part_.first_place);
+      host.tensor, host.indices, static_cast<std::uint64_t>(step), host.second, part_.places);
   const auto output = objective_->forward(views.to(device_), part_.fresh);
   // The same on all ranks, so that all go on or none does.
   outcome_ = {step, ranks_.sum(output.loss.detach()).item<double>() / ranks_.size(),

@@ -4,6 +4,7 @@
 
 #include "riffle/augment/two_views.h"
 #include "riffle/base/thread_pool.h"
+#include "riffle/train/batch_part.h"
 #include "riffle/train/gradient_exchange.h"
 #include "riffle/train/sgd.h"
 #include "riffle/train/updater.h"

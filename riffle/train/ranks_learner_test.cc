@@ -36,9 +36,10 @@ LearnerConfig shared_config(const std::string& policy) {
 class RanksLearner : public testing::Test {
  protected:
   // Trains as all ranks and, here, as one process.
-  void expect_same_training(const LearnerConfig& config, int updates) {
-    const auto stream = open_stream(kSource);
-    const auto whole_stream = open_stream(kSource);
+  void expect_same_training(const LearnerConfig& config, int updates,
+                            const std::string& source = kSource) {
+    const auto stream = open_stream(source);
+    const auto whole_stream = open_stream(source);
     Learner learner(config, *stream, {ranks_});
     Learner whole(config, *whole_stream);
     const at::Tensor first = weights(whole);
@@ -99,6 +100,60 @@ TEST_F(RanksLearner, FollowOneProcessWithFreshSamplesAndAGrowingNetwork) {
   config.train.fresh = 0.5;
   config.model.grow_every = 2;
   expect_same_training(config, 6);
+}
+
+TEST_F(RanksLearner, FollowOneProcessThatKeepsWhatItLearned) {
+  LearnerConfig config = shared_config("fifo");
+  config.buffer.capacity = "72";
+  config.train.fresh = 0.5;
+  config.model.align_weight = 1;
+  config.model.align_ema = 0.9;
+  expect_same_training(config, 5);
+}
+
+TEST_F(RanksLearner, NeedFreshSamplesThatCanBeDividedToKeepWhatTheyLearned) {
+  if (ranks_.alone()) return;
+  LearnerConfig config = shared_config("fifo");
+  config.buffer.capacity = "72";
+  config.train.fresh = 5.0 / 24;
+  const auto stream = open_stream(kSource);
+  EXPECT_NO_THROW(Learner(config, *stream, {ranks_}));
+  config.model.align_weight = 1;
+  EXPECT_THROW(Learner(config, *stream, {ranks_}), Error);
+}
+
+// Clips of 7 frames, so that partners come from other ranks; slots that no number of ranks divides.
+constexpr const char* kClips = "synthetic:?frames=7&size=16&seed=1";
+
+TEST_F(RanksLearner, FollowOneProcessWithViewsOfTwoFrames) {
+  LearnerConfig config = shared_config("reservoir");
+  config.augment.temporal = 4;
+  config.buffer.capacity = "49";
+  expect_same_training(config, 6, kClips);
+  config.buffer.storage = Storage::jpeg;
+  expect_same_training(config, 3, kClips);
+}
+
+TEST_F(RanksLearner, ContinueWithViewsOfTwoFrames) {
+  LearnerConfig config = shared_config("fifo");
+  config.augment.temporal = 4;
+  config.buffer.capacity = "49";
+  const auto stream = open_stream(kClips);
+  Learner learner(config, *stream, {ranks_});
+  for (int i = 0; i < 4; ++i) learner.advance();
+  const NamedTensors state = learner.save();
+  const auto slots = learner.buffer().take_changed();
+  const at::Tensor stored = learner.buffer().stored(slots);
+  const auto again = open_stream(kClips);
+  Learner restored(config, *again, {ranks_});
+  restored.restore(state);
+  restored.buffer().put_stored(slots, stored);
+  for (int i = 4; i < 8; ++i) {
+    const auto report = learner.advance();
+    const auto same = restored.advance();
+    ASSERT_TRUE(report && same);
+    EXPECT_EQ(report->loss, same->loss);
+  }
 }
 
 // Features differ in their last bits, so that after a while another sample may be the most

@@ -52,7 +52,7 @@ std::vector<std::int64_t> Replay::partners_in(const StreamBatch& batch) {
   Random random(seed_, Purpose("partner"), static_cast<std::uint64_t>(batches_taken_));
   auto partners = choose_partners(batch.samples, temporal_, random);
   const std::int64_t alone = count_alone(partners);
-  if (alone > 0 && !told_of_partners_) {
+  if (alone > 0 && !told_of_partners_ && sharing_.ranks.first()) {
     log_warning(
         cat(alone, " of ", partners.size(), " samples of a stream batch have no other frame ",
             "of their clip in it: both views are of the one frame (augment.temporal=", temporal_,

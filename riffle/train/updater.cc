@@ -1,6 +1,5 @@
 #include "riffle/train/updater.h"
 
-#include <algorithm>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -13,11 +12,6 @@
 #endif
 
 namespace riffle {
-
-BatchPart::BatchPart(const TrainConfig& train, const Ranks& ranks)
-    : samples(ranks.part_of(train.batch)),
-      first_place(ranks.rank() * samples),
-      fresh(std::clamp<std::int64_t>(train.fresh_samples() - first_place, 0, samples)) {}
 
 std::unique_ptr<Updater> make_updater(const UpdaterConfig& config,
                                       std::shared_ptr<Objective> objective, Ranks& ranks) {

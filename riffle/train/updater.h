@@ -32,17 +32,6 @@ struct UpdaterConfig {
   std::string device = "cpu";
 };
 
-// Which samples of a batch one of several ranks makes an update with.
-struct BatchPart {
-  BatchPart(const TrainConfig& train, const Ranks& ranks);
-
-  std::int64_t samples;
-  // The place of the first one in the batch of all.
-  std::int64_t first_place;
-  // How many of them, the first ones, come straight from the stream (train.fresh).
-  std::int64_t fresh;
-};
-
 class Updater {
  public:
   struct Outcome {
@@ -81,8 +70,8 @@ class Updater {
 // device; default: what config.model names. Throws Error as open_device() does, and for a precision
 // that the device lacks.
 //
-// Several ranks make each update together: each brings its part of config.train.batch, in order of
-// the ranks, and all have the same weights after it. `ranks` must outlive the updater.
+// Several ranks make each update together: each brings its part of config.train.batch
+// (batch_part.h), and all have the same weights after it. `ranks` must outlive the updater.
 std::unique_ptr<Updater> make_updater(const UpdaterConfig& config,
                                       std::shared_ptr<Objective> objective = nullptr,
                                       Ranks& ranks = one_rank());

@@ -20,6 +20,7 @@
 #include "riffle/augment/two_views_gpu.h"
 #include "riffle/base/error.h"
 #include "riffle/base/thread_pool.h"
+#include "riffle/train/batch_part.h"
 #include "riffle/train/gradient_exchange_gpu.h"
 #include "riffle/train/sgd.h"
 
@@ -42,7 +43,7 @@ std::unique_ptr<TwoViewsGpu> make_views(const UpdaterConfig& config, const Augme
                                         const BatchPart& part, ThreadPool& pool) {
   return std::make_unique<TwoViewsGpu>(augment, config.seed, pool, part.samples,
                                        config.picture_size, layout_of(config), type_of(config),
-                                       part.first_place);
+                                       part.places);
 }
 
 struct Recording {
@@ -94,7 +95,7 @@ struct UpdaterGpu::State {
         Ranks& given_ranks)
       : config(updater_config),
         ranks(given_ranks),
-        part(config.train, ranks),
+        part(config.train, ranks.rank(), ranks.size()),
         pool(static_cast<int>(config.train.threads)),
         objective(std::move(given_objective)),
         optimizer(*objective, objective->predictor_parameters(), config.train),
