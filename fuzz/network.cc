@@ -1,5 +1,6 @@
 // What others send over a network, and where lists of URLs may lead.
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -40,27 +41,35 @@ class Server {
   }
 
  private:
-  std::string answer(Bytes request) const {
-    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-    // Closed without a trace: hundreds of connections a second would use up all ports.
-    const linger at_once{.l_onoff = 1, .l_linger = 0};
-    ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+  // libFuzzer's timer interrupts calls that wait.
+  int connected() const {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<std::uint16_t>(server_.port()));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const auto* const general = reinterpret_cast<const sockaddr*>(&address);
-    if (::connect(socket, general, sizeof(address)) != 0) {
+    for (;;) {
+      const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+      // Closed without a trace: hundreds of connections a second would use up all ports.
+      const linger at_once{.l_onoff = 1, .l_linger = 0};
+      ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+      if (::connect(socket, general, sizeof(address)) == 0) return socket;
       const int error = errno;
       ::close(socket);
-      throw std::logic_error(std::string("no connection: ") + std::strerror(error));
+      if (error != EINTR) {
+        throw std::logic_error(std::string("no connection: ") + std::strerror(error));
+      }
     }
+  }
+  std::string answer(Bytes request) const {
+    const int socket = connected();
     [[maybe_unused]] const auto sent = ::send(socket, request.data(), request.size(), MSG_NOSIGNAL);
     ::shutdown(socket, SHUT_WR);
     std::string all;
     char part[4096];
-    for (ssize_t got; (got = ::recv(socket, part, sizeof(part), 0)) > 0;) {
-      all.append(part, static_cast<std::size_t>(got));
+    for (ssize_t got;
+         (got = ::recv(socket, part, sizeof(part), 0)) > 0 || (got < 0 && errno == EINTR);) {
+      all.append(part, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     }
     ::close(socket);
     return all;
