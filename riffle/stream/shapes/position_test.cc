@@ -157,6 +157,19 @@ TEST_F(Positions, ATextThatIsNotAPositionIsRefused) {
   }
 }
 
+TEST_F(Positions, ThatNoStreamReachesAreRefused) {
+  const std::string most = std::to_string(std::numeric_limits<std::int64_t>::max());
+  const auto stream = open_shapes(generated({.samples = 80}), "loop,clips:length=7");
+  stream->next();
+  const auto position = stream->position();
+  const auto seek_clip = [&](const std::string& number) {
+    stream->seek("clips 1 " + number + position.substr(std::string("clips 1 1").size()));
+  };
+  EXPECT_NO_THROW(seek_clip("1"));
+  EXPECT_THROW(seek_clip(most), Error);
+  EXPECT_NO_THROW(stream->seek("clips 1 1 1 " + most + " 0 loop%200%200%200")) << "a name's number";
+}
+
 TEST_F(Positions, SurviveAStopInTheMiddleOfAWait) {
   const auto source = generated({.samples = 10, .waits = true});
   for (const std::string shapes :

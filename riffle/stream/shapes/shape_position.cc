@@ -14,17 +14,19 @@ std::string write_position(const std::string& shape, const ShapePosition& positi
 }
 
 ShapePosition read_position(const std::string& shape, const std::string& text, std::size_t numbers,
-                            std::size_t below) {
+                            std::size_t below, std::optional<std::size_t> name) {
+  constexpr std::int64_t kMostCounted = std::int64_t{1} << 62;
   const auto parts = split(text, ' ');
   if (parts.size() != 1 + numbers + below || parts[0] != shape) {
     throw Error(cat("'", text, "' is not a position of a stream with the shape ", shape));
   }
   ShapePosition position;
-  for (std::size_t i = 1; i <= numbers; ++i) {
-    position.numbers.push_back(parse_integer(parts[i], cat("a number in a position of ", shape)));
-    if (position.numbers.back() < 0) {
-      throw Error(cat("the position '", text, "' holds a negative number"));
+  for (std::size_t i = 0; i < numbers; ++i) {
+    const auto number = parse_integer(parts[1 + i], cat("a number in a position of ", shape));
+    if (number < 0 || (number > kMostCounted && i != name)) {
+      throw Error(cat("the position '", text, "' holds a number that counts nothing"));
     }
+    position.numbers.push_back(number);
   }
   for (std::size_t i = 1 + numbers; i < parts.size(); ++i) {
     position.below.push_back(decode_percent(parts[i]));

@@ -2,7 +2,9 @@
 // below it in percent code, so that positions nest to any depth.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +18,9 @@ struct ShapePosition {
 std::string write_position(const std::string& shape, const ShapePosition& position);
 
 // Throws Error, naming the shape, unless the text has this many numbers and positions below.
+// Numbers are counts, so that a shape may count on from them: one that no stream reaches is refused
+// too. `name`: which of them is not, but stands for a name.
 ShapePosition read_position(const std::string& shape, const std::string& text, std::size_t numbers,
-                            std::size_t below);
+                            std::size_t below, std::optional<std::size_t> name = std::nullopt);
 
 }  // namespace riffle
