@@ -13,9 +13,9 @@
 #include "riffle/base/median.h"
 #include "riffle/bench/step_bench.h"
 #include "riffle/dist/ranks.h"
-#include "riffle/stream/stream.h"
 #include "riffle/train/device.h"
 #include "riffle/train/learner.h"
+#include "riffle/train/shared_stream.h"
 
 namespace riffle {
 namespace {
@@ -47,14 +47,12 @@ class RanksBench {
   RanksBench(const Config& config, std::int64_t batch, Ranks& ranks)
       : config_(config.learner),
         ranks_(ranks),
-        stream_(open_stream(ranks.fill_in(config.stream), ranks.fill_in(config.shapes))) {
+        source_(open_rank_stream(config.stream, config.shapes, ranks)) {
     config_.train.batch = batch;
     config_.train.max_updates = 0;
     config_.train.schedule = ScheduleKind::constant;
     if (config_.train.threads == 0) config_.train.threads = 1;
-    const bool own_streams =
-        ranks.fill_in(config.stream + config.shapes) != config.stream + config.shapes;
-    learner_ = std::make_unique<Learner>(config_, *stream_, Sharing{ranks, own_streams});
+    learner_ = std::make_unique<Learner>(config_, *source_.stream, source_.sharing);
     while (learner_->fill()) {
     }
   }
@@ -85,7 +83,7 @@ class RanksBench {
  private:
   LearnerConfig config_;
   Ranks& ranks_;
-  std::unique_ptr<Stream> stream_;
+  RankStream source_;
   std::unique_ptr<Learner> learner_;
 };
 

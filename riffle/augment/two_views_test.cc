@@ -173,6 +173,19 @@ TEST(TwoViews, RefuseSlotsAndTensorsThatCannotBe) {
   EXPECT_THROW(views(pictures[0], fine, 0), std::invalid_argument);
 }
 
+TEST(TwoViews, OfAPartAreThoseOfItsPlacesInTheBatch) {
+  ThreadPool pool(1);
+  const TwoViews views(config_of_size(16), 1, pool);
+  const auto pictures = random_pictures(6, 16);
+  const auto [a, b] = halves(views(pictures, first_slots(6), 3));
+  const std::vector<std::int64_t> part = {1, 4, 5};
+  const BatchPlaces places{.first = 1, .count = 1, .rest = 4};
+  const auto [c, d] = halves(views(pictures, part, 3, {}, places));
+  const auto rows = torch::tensor(c10::ArrayRef<std::int64_t>(part));
+  EXPECT_TRUE(torch::equal(a.index_select(0, rows), c));
+  EXPECT_TRUE(torch::equal(b.index_select(0, rows), d));
+}
+
 TEST(TwoViews, OfNoPicturesAreEmpty) {
   ThreadPool pool(1);
   EXPECT_EQ(TwoViews(config_of_size(16), 1, pool)(random_pictures(2, 16), {}, 0).size(0), 0);

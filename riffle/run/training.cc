@@ -42,23 +42,11 @@ PictureLog picture_log(const RunFolder& folder, const Learner& learner) {
           {ranks.rank(), ranks.size(), std::stoll(first)}};
 }
 
-// The run as this rank takes part in it.
-struct Part {
-  Ranks& ranks = ranks_of_process();
-  std::unique_ptr<Stream> stream;
-  LearnerConfig learner;
-  bool own_streams = false;
-
-  explicit Part(const Config& config) : learner(config.learner) {
-    if (!ranks.first()) set_log_level(LogLevel::warnings);
-    const std::string uri = ranks.fill_in(config.stream);
-    const std::string shapes = ranks.fill_in(config.shapes);
-    own_streams = uri != config.stream || shapes != config.shapes;
-    stream = open_stream(uri, shapes);
-  }
-
-  Sharing sharing() const { return {ranks, own_streams}; }
-};
+// Opens the stream of the run as this rank takes part in it.
+RankStream open_run_stream(const Config& config, Ranks& ranks) {
+  if (!ranks.first()) set_log_level(LogLevel::warnings);
+  return open_rank_stream(config.stream, config.shapes, ranks);
+}
 
 // Ranks of different versions, or started with different options, would part sooner or later.
 void require_same_run(Ranks& ranks, const Config& config, const TrainingOptions& options) {
@@ -181,8 +169,8 @@ TrainingResult train(Config config, const std::filesystem::path& path,
   auto& threads = config.learner.train.threads;
   if (threads == 0) threads = threads_per_rank(ranks);
   require_same_run(ranks, config, options);
-  const Part part(config);
-  Learner learner(part.learner, *part.stream, part.sharing());
+  const RankStream source = open_run_stream(config, ranks);
+  Learner learner(config.learner, *source.stream, source.sharing);
   auto& buffer = config.learner.buffer;
   if (!buffer.is_none()) buffer.capacity = std::to_string(learner.buffer().capacity());
   const auto folder = open_together(path, ranks, [&] { return RunFolder::create(path, config); });
@@ -220,9 +208,10 @@ TrainingResult resume(const std::filesystem::path& path,
         require_same_config(folder, config, *checkpoint, edited, assignments);
         require_end_ahead(config, checkpoint->update);
       }
-      Part part(config);
-      if (checkpoint) part.learner.model.init.clear();  // it has the weights
-      Learner learner(part.learner, *part.stream, part.sharing());
+      const RankStream source = open_run_stream(config, ranks);
+      LearnerConfig learner_config = config.learner;
+      if (checkpoint) learner_config.model.init.clear();  // it has the weights
+      Learner learner(learner_config, *source.stream, source.sharing);
       if (!checkpoint) {
         if (!damaged.empty()) throw Error(cat("no checkpoint of ", path.string(), " is whole"));
         const auto state = folder.latest_checkpoint();

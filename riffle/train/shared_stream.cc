@@ -76,6 +76,12 @@ void require_same_place(const std::vector<Json>& all) {
 
 }  // namespace
 
+RankStream open_rank_stream(const std::string& uri, const std::string& shapes, Ranks& ranks) {
+  const std::string own_uri = ranks.fill_in(uri), own_shapes = ranks.fill_in(shapes);
+  return {.stream = open_stream(own_uri, own_shapes),
+          .sharing = {ranks, own_uri != uri || own_shapes != shapes}};
+}
+
 std::optional<StreamBatch> SharedStream::take() {
   if (sharing_.ranks.alone()) return intake_.take();
   std::optional<StreamBatch> own;

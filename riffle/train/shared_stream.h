@@ -3,10 +3,12 @@
 // together.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "riffle/dist/ranks.h"
+#include "riffle/stream/stream.h"
 #include "riffle/train/intake.h"
 
 namespace riffle {
@@ -23,6 +25,16 @@ struct Sharing {
     return own_streams ? StreamShare() : StreamShare{ranks.rank(), ranks.size()};
   }
 };
+
+// A stream as this rank reads it.
+struct RankStream {
+  std::unique_ptr<Stream> stream;
+  Sharing sharing;
+};
+
+// Opens a stream (open_stream()). If its address or shapes name this rank's numbers
+// (Ranks::fill_in), each rank has one of its own. `ranks` must outlive what is returned.
+RankStream open_rank_stream(const std::string& uri, const std::string& shapes, Ranks& ranks);
 
 class SharedStream {
  public:
