@@ -63,14 +63,13 @@ class ClipsStream : public Shape {
   }
 
   void seek(const std::string& position) override {
-    constexpr std::size_t kFirstFrame = 3;
-    const auto read = read_position("clips", position, 5, 1, kFirstFrame);
+    const auto read = read_position("clips", position, 5, 1, 2);
     below().seek(read.below[0]);
     before_ = read.below[0];
     given_ = read.numbers[0];
     clips_ = read.numbers[1];
     frame_ = read.numbers[2];
-    first_frame_ = read.numbers[kFirstFrame];
+    first_frame_ = read.numbers[3];
     source_clip_ = first_frame_ != 0 ? read.numbers[4] : kNoClip;
     still_.reset();
   }

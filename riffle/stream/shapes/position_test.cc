@@ -169,7 +169,8 @@ TEST_F(Positions, WithCountsThatNoStreamReachesAreRefused) {
   };
   EXPECT_THROW(seek_with(0), Error);
   EXPECT_THROW(seek_with(1), Error);
-  EXPECT_NO_THROW(seek_with(3)) << "stands for a name";
+  EXPECT_NO_THROW(seek_with(3)) << "the first frame, by its name";
+  EXPECT_NO_THROW(seek_with(4)) << "a clip of the stream below";
 }
 
 TEST_F(Positions, SurviveAStopInTheMiddleOfAWait) {

@@ -14,7 +14,7 @@ std::string write_position(const std::string& shape, const ShapePosition& positi
 }
 
 ShapePosition read_position(const std::string& shape, const std::string& text, std::size_t numbers,
-                            std::size_t below, std::optional<std::size_t> name) {
+                            std::size_t below, std::size_t names) {
   constexpr std::int64_t kMostCounted = std::int64_t{1} << 62;
   const auto parts = split(text, ' ');
   if (parts.size() != 1 + numbers + below || parts[0] != shape) {
@@ -23,7 +23,7 @@ ShapePosition read_position(const std::string& shape, const std::string& text, s
   ShapePosition position;
   for (std::size_t i = 0; i < numbers; ++i) {
     const auto number = parse_integer(parts[1 + i], cat("a number in a position of ", shape));
-    if (number < 0 || (number > kMostCounted && i != name)) {
+    if (number < 0 || (number > kMostCounted && i + names < numbers)) {
       throw Error(cat("the position '", text, "' holds a number that counts nothing"));
     }
     position.numbers.push_back(number);

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +18,8 @@ std::string write_position(const std::string& shape, const ShapePosition& positi
 
 // Throws Error, naming the shape, unless the text has this many numbers and positions below.
 // Numbers are counts, so that a shape may count on from them: one that no stream reaches is refused
-// too. `name`: which of them is not, but stands for a name.
+// too. `names`: how many of them, the last ones, are not, but stand for something below.
 ShapePosition read_position(const std::string& shape, const std::string& text, std::size_t numbers,
-                            std::size_t below, std::optional<std::size_t> name = std::nullopt);
+                            std::size_t below, std::size_t names = 0);
 
 }  // namespace riffle
