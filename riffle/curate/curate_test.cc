@@ -15,6 +15,7 @@
 #include "riffle/base/text.h"
 #include "riffle/curate/pass_state.h"
 #include "riffle/curate/testing/folder_contents.h"
+#include "riffle/curate/testing/small_pass.h"
 #include "riffle/model/objective.h"
 #include "riffle/stream/libraries.h"
 #include "riffle/stream/testing/picture_folder.h"
@@ -52,16 +53,7 @@ class CurateTest : public PictureFolder {
   }
 
   CurateConfig config(const std::string& out) const {
-    CurateConfig config;
-    config.stream = cat("folder:", (folder_ / "photos").string());
-    config.keep = 12;
-    config.out = folder_ / out;
-    config.encoder = "a test's";
-    config.input = 16;
-    config.batch = 8;
-    config.assignments = true;
-    config.save_every_s = 0;
-    return config;
+    return small_pass(cat("folder:", (folder_ / "photos").string()), folder_ / out);
   }
   CurateResult select(const CurateConfig& config) { return curate(config, *encoder_); }
 

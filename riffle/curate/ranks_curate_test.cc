@@ -15,6 +15,7 @@
 #include "riffle/base/text.h"
 #include "riffle/curate/curate.h"
 #include "riffle/curate/testing/folder_contents.h"
+#include "riffle/curate/testing/small_pass.h"
 #include "riffle/dist/ranks.h"
 #include "riffle/eval/testing/narrow_model.h"
 
@@ -51,16 +52,8 @@ class RanksCurate : public TempFolder {
   }
 
   CurateConfig config(const std::string& out) const {
-    CurateConfig config;
-    config.stream = "synthetic:?frames=2&classes=4&size=16&seed=1";
+    CurateConfig config = small_pass("synthetic:?frames=2&classes=4&size=16&seed=1", shared_ / out);
     config.samples = 100;
-    config.keep = 12;
-    config.out = shared_ / out;
-    config.encoder = "a test's";
-    config.input = 16;
-    config.batch = 8;
-    config.assignments = true;
-    config.save_every_s = 0;
     return config;
   }
   // In one process.

@@ -30,6 +30,13 @@ struct Chain {
   }
 };
 
+// Notes which buckets are complete.
+GradientBuckets::Ready noting(std::vector<std::size_t>& complete) {
+  return [&complete](std::optional<std::size_t> bucket) {
+    if (bucket) complete.push_back(*bucket);
+  };
+}
+
 TEST(GradientBuckets, AreCompleteWhileOthersAreStillComputed) {
   Chain chain;
   std::vector<std::size_t> complete;
@@ -58,9 +65,7 @@ TEST(GradientBuckets, AreCompleteWhileOthersAreStillComputed) {
 TEST(GradientBuckets, LeaveOutWhatDoesNotLearn) {
   Chain chain;
   std::vector<std::size_t> complete;
-  GradientBuckets buckets(chain.parameters, /*most=*/4, [&](std::optional<std::size_t> bucket) {
-    if (bucket) complete.push_back(*bucket);
-  });
+  GradientBuckets buckets(chain.parameters, /*most=*/4, noting(complete));
   chain.parameters[1].set_requires_grad(false);
   EXPECT_TRUE(buckets.begin());
   EXPECT_EQ(buckets.buckets().size(), 2u);
@@ -80,9 +85,7 @@ TEST(GradientBuckets, LeaveOutWhatDoesNotLearn) {
 TEST(GradientBuckets, CountWhatBackwardDidNotReachAsReady) {
   Chain chain;
   std::vector<std::size_t> complete;
-  GradientBuckets buckets(chain.parameters, /*most=*/4, [&](std::optional<std::size_t> bucket) {
-    if (bucket) complete.push_back(*bucket);
-  });
+  GradientBuckets buckets(chain.parameters, /*most=*/4, noting(complete));
   buckets.begin();
   chain.parameters[1].sum().backward();
   EXPECT_THAT(complete, ElementsAre(1));
@@ -94,9 +97,7 @@ TEST(GradientBuckets, AreNotCalledOnceTheyAreGone) {
   Chain chain;
   std::vector<std::size_t> complete;
   {
-    GradientBuckets buckets(chain.parameters, /*most=*/4, [&](std::optional<std::size_t> bucket) {
-      if (bucket) complete.push_back(*bucket);
-    });
+    GradientBuckets buckets(chain.parameters, /*most=*/4, noting(complete));
     buckets.begin();
   }
   chain.loss().backward();

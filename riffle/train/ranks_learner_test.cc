@@ -60,6 +60,28 @@ class RanksLearner : public testing::Test {
     EXPECT_LT(apart, 1e-3 * moved);
   }
 
+  // Trains on, and beside it from what was saved after four updates.
+  static void expect_continues(const LearnerConfig& config, const std::string& source,
+                               const Sharing& sharing) {
+    const auto stream = open_stream(source);
+    Learner learner(config, *stream, sharing);
+    for (int i = 0; i < 4; ++i) learner.advance();
+    const NamedTensors state = learner.save();
+    const auto slots = learner.buffer().take_changed();
+    const at::Tensor stored = learner.buffer().stored(slots);
+
+    const auto again = open_stream(source);
+    Learner restored(config, *again, sharing);
+    restored.restore(state);
+    restored.buffer().put_stored(slots, stored);
+    for (int i = 4; i < 8; ++i) {
+      const auto report = learner.advance();
+      const auto same = restored.advance();
+      ASSERT_TRUE(report && same);
+      EXPECT_EQ(report->loss, same->loss);
+    }
+  }
+
   static at::Tensor weights(Learner& learner) {
     std::vector<at::Tensor> flat;
     for (const auto& parameter : learner.objective().parameters()) {
@@ -138,22 +160,7 @@ TEST_F(RanksLearner, ContinueWithViewsOfTwoFrames) {
   LearnerConfig config = shared_config("fifo");
   config.augment.temporal = 4;
   config.buffer.capacity = "49";
-  const auto stream = open_stream(kClips);
-  Learner learner(config, *stream, {ranks_});
-  for (int i = 0; i < 4; ++i) learner.advance();
-  const NamedTensors state = learner.save();
-  const auto slots = learner.buffer().take_changed();
-  const at::Tensor stored = learner.buffer().stored(slots);
-  const auto again = open_stream(kClips);
-  Learner restored(config, *again, {ranks_});
-  restored.restore(state);
-  restored.buffer().put_stored(slots, stored);
-  for (int i = 4; i < 8; ++i) {
-    const auto report = learner.advance();
-    const auto same = restored.advance();
-    ASSERT_TRUE(report && same);
-    EXPECT_EQ(report->loss, same->loss);
-  }
+  expect_continues(config, kClips, {ranks_});
 }
 
 // Features differ in their last bits, so that after a while another sample may be the most
@@ -320,25 +327,8 @@ TEST_F(RanksLearner, NameTheRankWhoseWeightsDiffer) {
 }
 
 TEST_F(RanksLearner, ContinueWithStreamsOfTheirOwn) {
-  LearnerConfig config = shared_config("fifo");
   const std::string source = cat("synthetic:?frames=6&size=16&seed=", ranks_.rank());
-  const auto stream = open_stream(source);
-  Learner learner(config, *stream, {ranks_, /*own_streams=*/true});
-  for (int i = 0; i < 4; ++i) learner.advance();
-  const NamedTensors state = learner.save();
-  const auto slots = learner.buffer().take_changed();
-  const at::Tensor stored = learner.buffer().stored(slots);
-
-  const auto again = open_stream(source);
-  Learner restored(config, *again, {ranks_, /*own_streams=*/true});
-  restored.restore(state);
-  restored.buffer().put_stored(slots, stored);
-  for (int i = 4; i < 8; ++i) {
-    const auto report = learner.advance();
-    const auto same = restored.advance();
-    ASSERT_TRUE(report && same);
-    EXPECT_EQ(report->loss, same->loss);
-  }
+  expect_continues(shared_config("fifo"), source, {ranks_, /*own_streams=*/true});
 }
 
 }  // namespace
