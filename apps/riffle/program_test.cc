@@ -55,8 +55,8 @@ TEST_F(ProgramTest, AMessageAboutAFlagNamesTheFlag) {
   expect_refused("train --run r --lr 0", "--lr 0: train.lr must be above 0");
   expect_refused("train --run r --updates 0", "--updates 0: train.updates must be at least 1");
   expect_refused("train --run r --keep 0", "--keep 0: checkpoint.keep must be at least 1");
-  expect_refused("train --run r --max-updates 0 --updates 4",
-                 "--max-updates 0: train.max_updates=0, a run without an end");
+  expect_refused("train --run r --max-updates 0 --schedule cosine",
+                 "--schedule cosine: train.schedule=cosine needs train.max_updates");
   expect_refused("train --run r --batch 8 --set train.updates=0", "riffle: train.updates must be");
   expect_refused("train --run r --lr 0.1 --set train.lr=0.2",
                  "--lr 0.1 contradicts --set train.lr=0.2");

@@ -19,7 +19,8 @@ const std::vector<Preset>& presets() {
        {{"model.objective", "simsiam"},
         {"buffer.policy", "minred"},
         {"buffer.features", "draw"},
-        {"buffer.tie", "older"}}},
+        {"buffer.tie", "older"},
+        {"train.schedule", "cosine"}}},
   };
   return all;
 }

@@ -35,7 +35,7 @@ double Schedule::lr(std::int64_t update) const {
     case ScheduleKind::constant:
       return start_;
     case ScheduleKind::constant_then_decay:
-      if (progress < decay_from_) return start_;
+      if (updates_ == 0 || progress < decay_from_) return start_;
       return start_ * half_cosine((progress - decay_from_) / (1.0 - decay_from_));
   }
   throw std::logic_error("a schedule without a rate");

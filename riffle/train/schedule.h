@@ -10,7 +10,8 @@ namespace riffle {
 // The rate is train.lr times batch / 256, and then
 //   cosine               half a cosine from there to train.final_lr times that, over the whole run
 //   constant             the same throughout
-//   constant_then_decay  the same until train.decay_from of the run, then half a cosine to zero
+//   constant_then_decay  the same until train.decay_from of the run, then half a cosine to zero; in
+//                        a run without an end (train.max_updates=0) the same throughout
 // Updates are counted from 0. An update after the end has the rate of the end. The constructor
 // throws Error, naming the key, if a value makes no sense.
 class Schedule {

@@ -49,6 +49,13 @@ TEST(Schedule, ConstantThenDecayFallsToZeroAfterItsShareOfTheRun) {
   EXPECT_NEAR(schedule.lr(100), 0.0, 1e-12);
 }
 
+TEST(Schedule, WithoutAnEndTheDefaultStays) {
+  TrainConfig endless;
+  endless.max_updates = 0;
+  const Schedule schedule(endless);
+  for (const int update : {0, 1000, 1000000}) EXPECT_DOUBLE_EQ(schedule.lr(update), endless.lr);
+}
+
 TEST(Schedule, ThePredictorFollowsUnlessHeld) {
   TrainConfig held = config(ScheduleKind::cosine);
   EXPECT_DOUBLE_EQ(Schedule(held).predictor_lr(70), Schedule(held).lr(70));

@@ -32,7 +32,7 @@ void TrainConfig::describe(Fields& fields) {
              "learning rate over the run");
   fields.add("train.final_lr", final_lr, "where the cosine ends, as a share of lr");
   fields.add("train.decay_from", decay_from,
-             "constant-then-decay: share of the run before the decay");
+             "constant-then-decay: share of the run before the decay; a run without an end has none");
   fields.add("train.fixed_predictor_lr", fixed_predictor_lr,
              "the predictor keeps the initial learning rate");
   fields.add("train.warm_features", warm_features,
@@ -68,9 +68,9 @@ void TrainConfig::validate() const {
   }
   require(fresh_samples() < batch, "train.fresh leaves no sample of the batch to be replayed");
   require(max_updates >= 0, "train.max_updates must not be negative (0: no end)");
-  require(max_updates > 0 || schedule == ScheduleKind::constant,
-          "train.max_updates=0, a run without an end, needs train.schedule=constant: the others "
-          "depend on the end");
+  require(max_updates > 0 || schedule != ScheduleKind::cosine,
+          "train.schedule=cosine needs train.max_updates: a run without an end has none for it to "
+          "aim at; take constant-then-decay, which keeps its rate there");
   require(max_updates > 0 || !drain,
           "train.drain needs train.max_updates: what the buffer holds has no end");
   require(lr > 0, "train.lr must be above 0");

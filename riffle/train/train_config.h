@@ -40,10 +40,11 @@ struct TrainConfig {
   double lr = 0.05;
   double momentum = 0.9;
   double weight_decay = 1e-4;
-  ScheduleKind schedule = ScheduleKind::cosine;
+  ScheduleKind schedule = ScheduleKind::constant_then_decay;
   // Where cosine ends, as a share of lr.
   double final_lr = 0.0;
-  // constant_then_decay: share of the run after which the decay begins.
+  // constant_then_decay: share of the run after which the decay begins. A run without an end keeps
+  // its rate.
   double decay_from = 0.8;
   // SimSiam's option: the predictor's learning rate stays constant.
   bool fixed_predictor_lr = false;
