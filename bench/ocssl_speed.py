@@ -2,6 +2,7 @@
 """Learning from a stream of tasks by the field's protocol, riffle beside Python: pictures per second and their ratio.
 
     bench/ocssl_speed.py --device cuda
+    bench/ocssl_speed.py --device cuda --climb ~/climb    # beside the authors' own program
     bench/ocssl_speed.py --device cpu --width 8 --threads 1 --seconds 3
 
 The protocol (the study `ocssl`): stream batches of 10, each trained on three times together with 128 replayed pictures,
@@ -14,17 +15,25 @@ of its samples. `published` is in float32, as they are, updates the memory's fea
 reads the loss back at every pass. `lean` does the same in bfloat16 (on a GPU), channels last, all features and averages at
 once, and reads nothing back. Both have their stream in the device's memory, which no real stream is; riffle generates, transforms and
 stores its pictures as it trains (`riffle bench pipeline`). All take turns, round by round.
+
+`--climb` names a checkout of CLIMB (github.com/lefebvju/climb), whose own trainer, memory, transforms and model then learn
+from generated pictures of 32 px with its settings for CIFAR-100. It needs torchvision, torchmetrics and tqdm; what it imports for
+data sets, probes and plots may be missing, and without tensorboard its log goes nowhere.
 """
 import argparse
 import contextlib
 import copy
+import importlib
 import json
 import os
 import pathlib
 import random
 import statistics
 import subprocess
+import sys
+import tempfile
 import time
+from unittest import mock
 
 import torch
 import torch.nn.functional as F
@@ -150,6 +159,50 @@ class Peer:
         return batches * PASSES * (FRESH + REPLAYED) / (time.perf_counter() - begin)
 
 
+class Climb:
+    """The authors' program."""
+    name = "climb"
+
+    def __init__(self, args):
+        if args.size != 32:
+            raise SystemExit("--climb: its 3x3 stem is for --size 32")
+        sys.path.insert(0, str(args.climb))
+        self.logs = tempfile.TemporaryDirectory()
+        self.part("src.logger").init_writer(self.logs.name)
+        encoder, dim = self.part("src.backbones").get_encoder("resnet18", 32, "simclr", False)
+        model = self.part("src.ssl_models.simclr").SimCLR(encoder, dim, dim_proj=args.projector_out).to(args.device)
+        memory = self.part("src.strategies.climb").CLIMB(
+            ssl_model=model, dataset_name="cifar100", dim_backbone_features=dim, bs=FRESH + REPLAYED,
+            replay_mb_size=REPLAYED, mem_size=MEMORY, distill_alpha=2.0, device=args.device)
+        self.trainer = self.part("src.trainer").Trainer(
+            ssl_model=model, strategy=memory, optim="sgd", lr=1e-3, train_mb_size=FRESH, mb_passes=PASSES,
+            device=args.device, dataset_name="cifar100")
+        self.learn(60)  # its memory is still filling, which favours it
+
+    @staticmethod
+    def part(name):
+        while True:
+            try:
+                return importlib.import_module(name)
+            except ModuleNotFoundError as missing:
+                if missing.name.partition(".")[0] in ("src", "torchmetrics", "torchvision", "tqdm"):
+                    raise
+                absent = "torch.utils.tensorboard" if missing.name == "tensorboard" else missing.name
+                sys.modules[absent] = mock.MagicMock()
+
+    def learn(self, batches):
+        # Ten kinds, so that centroids gather pictures: with none in its long-term memory the program fails.
+        kinds = torch.rand(10, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+        pictures = (kinds.repeat(batches, 1, 1, 1) + 0.3 * torch.rand(batches * FRESH, 3, 32, 32)).clamp(0, 1)
+        before, begin = self.trainer.cbp, time.perf_counter()
+        with contextlib.redirect_stderr(open(os.devnull, "w")):  # its progress bar
+            self.trainer.train_experience([(picture, 0, 0) for picture in pictures], 0)
+        return (self.trainer.cbp - before) / 2 / (time.perf_counter() - begin)  # it counts views
+
+    def rate(self, seconds):
+        return self.learn(max(10, round(self.learn(10) * seconds / PASSES / (FRESH + REPLAYED))))
+
+
 def riffle_rate(args):
     settings = {"model.objective": "simclr", "model.projector_hidden": args.projector_hidden,
                 "model.projector_out": args.projector_out, "train.stream_batch": FRESH,
@@ -175,6 +228,7 @@ def main():
     parser.add_argument("--projector-hidden", type=int, default=0)
     parser.add_argument("--projector-out", type=int, default=2048)
     parser.add_argument("--size", type=int, default=32)
+    parser.add_argument("--climb", type=pathlib.Path, help="a checkout of CLIMB to run as well")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5.0, help="length of a turn")
     args = parser.parse_args()
@@ -182,7 +236,7 @@ def main():
     torch.set_num_threads(args.threads)
     torch.backends.cudnn.benchmark = True
     random.seed(0)
-    peers = [Peer(args, lean) for lean in (False, True)]
+    peers = [Peer(args, lean) for lean in (False, True)] + ([Climb(args)] if args.climb else [])
     ours, theirs = [], {peer.name: [] for peer in peers}
     for _ in range(args.rounds):
         ours.append(riffle_rate(args))
