@@ -181,11 +181,10 @@ def runs(program):
 def selection(program, folder):
     """A pass of curate that was stopped, with the settings of fuzz/curate_files.cc."""
     stream, slowly = "synthetic:?frames=2&size=16&classes=4&samples=16", "throttle:rate=10"
-    curating = subprocess.Popen([program, "-q", "curate", stream, "--shape", slowly, "--encoder", "weights.safetensors",
+    curating = subprocess.Popen([program, "curate", stream, "--shape", slowly, "--encoder", "weights.safetensors",
                                  "--keep", "2", "--per", "label", "--batch", "4", "--assignments", "--out", "out"],
-                                cwd=folder)
-    while not (folder / "out/pictures").exists():
-        time.sleep(0.01)
+                                cwd=folder, stderr=subprocess.PIPE, text=True)
+    next(line for line in curating.stderr if line.startswith("read "))
     time.sleep(0.5)  # a second batch
     curating.send_signal(signal.SIGTERM)
     curating.wait()

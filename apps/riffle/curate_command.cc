@@ -32,7 +32,10 @@ void print(const CurateOptions& options, const CurateResult& result) {
                                            {"samples", result.samples},
                                            {"kept", result.kept},
                                            {"alone", result.alone},
+                                           {"seconds", result.seconds},
                                            {"images_per_s", per_s},
+                                           {"selection_share", result.selection_s / result.seconds},
+                                           {"finish_s", result.finish_s},
                                            {"skipped", result.skipped}});
     return;
   }

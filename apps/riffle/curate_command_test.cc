@@ -4,6 +4,7 @@
 
 #include "apps/riffle/testing/process.h"
 #include "apps/riffle/testing/program.h"
+#include <nlohmann/json.hpp>
 
 namespace riffle {
 namespace {
@@ -32,7 +33,7 @@ TEST_F(CurateCommandTest, StoppedOrKilledItEndsWithTheSelectionOfOnePass) {
   for (const int signal : {SIGTERM, SIGKILL}) {
     const std::string out = signal == SIGTERM ? "stopped" : "killed";
     Process begun(folder_, command(out));
-    ASSERT_TRUE(begun.becomes([&] { return fs::exists(folder_ / out / "pictures"); }, 60));
+    ASSERT_TRUE(begun.says("read ", 60));
     begun.signal(signal);
     const auto status = begun.ended(20);
     ASSERT_TRUE(status);
@@ -44,6 +45,19 @@ TEST_F(CurateCommandTest, StoppedOrKilledItEndsWithTheSelectionOfOnePass) {
     ASSERT_EQ(again.ended(60), 0) << again.errors();
     EXPECT_EQ(content(folder_ / out / "selection.csv"), selection) << out;
   }
+}
+
+TEST_F(CurateCommandTest, SaysWhereTheTimeWent) {
+  const auto outcome = riffle(
+      "-q curate 'synthetic:?frames=8&size=16&samples=300' --keep 40 --batch 32 --encoder run "
+      "--out out --json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto said = nlohmann::json::parse(outcome.out);
+  const double seconds = said["seconds"], share = said["selection_share"], end = said["finish_s"];
+  EXPECT_NEAR(said["images_per_s"].get<double>() * seconds, 300, 1e-6);
+  EXPECT_GT(share, 0);
+  EXPECT_GT(end, 0);
+  EXPECT_LT(share * seconds + end, seconds);
 }
 
 TEST_F(CurateCommandTest, WithoutAnEncoderOneLearnsOnTheWay) {
@@ -70,7 +84,7 @@ TEST_F(CurateCommandTest, WithoutAnEncoderOneLearnsOnTheWay) {
                           "--set",   "train.threads=1",
                           "--set",   "train.updates=1",
                           "--out",   "stopped"});
-  ASSERT_TRUE(begun.becomes([&] { return fs::exists(folder_ / "stopped/pictures"); }, 60));
+  ASSERT_TRUE(begun.says("read ", 60));
   begun.signal(SIGTERM);
   ASSERT_TRUE(begun.ended(20));
   const auto rest = riffle("-q " + command + "--out stopped");

@@ -7,9 +7,6 @@
 #include <set>
 #include <utility>
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "riffle/base/checksum.h"
 #include "riffle/base/clock.h"
 #include "riffle/base/error.h"
@@ -17,13 +14,14 @@
 #include "riffle/base/file_lock.h"
 #include "riffle/base/log.h"
 #include "riffle/base/text.h"
-#include "riffle/curate/originals.h"
+#include "riffle/curate/kept_files.h"
 #include "riffle/curate/pass_state.h"
 #include "riffle/curate/pass_stream.h"
 #include "riffle/curate/selection.h"
 #include "riffle/curate/tar_file.h"
 #include "riffle/eval/embedding.h"
 #include "riffle/stream/uri.h"
+#include "riffle/tensors/safetensors.h"
 
 namespace riffle {
 namespace {
@@ -50,7 +48,8 @@ class CuratingPass {
         learning_(learning),
         state_(config, encoder, learning),
         lock_(lock()),
-        stream_(config, ranks) {
+        stream_(config, ranks),
+        files_(pictures()) {
     std::uint64_t logged = 0;
     if (fs::exists(state_path())) {
       logged = state_.read(state_path());
@@ -61,7 +60,11 @@ class CuratingPass {
     }
     if (state_.samples() == 0) fs::remove(log_path());
     if (config_.assignments) log_.emplace(log_path()).cut(logged);
-    remove_strangers();
+    std::set<std::string> known;
+    for (const auto& [group, selector] : state_.selectors()) {
+      for (const std::int64_t slot : selector.slots()) known.insert(selector.kept(slot).file);
+    }
+    files_.remove_others(known);
   }
 
   CurateResult run() {
@@ -77,11 +80,15 @@ class CuratingPass {
     CurateResult result;
     if (stream_.stopped()) {
       save();
+      files_.finish();
       result.kept = state_.size();
     } else {
       if (state_.samples() == 0) throw Error(cat(config_.stream, " has no samples"));
+      const auto end = Clock::now();
       finish(result);
+      result.finish_s = seconds_since(end);
     }
+    result.selection_s = selection_s_;
     result.finished = !stream_.stopped();
     result.folder = config_.out;
     result.samples = state_.samples();
@@ -107,32 +114,6 @@ class CuratingPass {
     }
     make_folders(config_.out);
     return {config_.out / "curate.lock", cat("the selection in ", config_.out.string())};
-  }
-
-  // Pictures written after the state was, and those that should have been removed.
-  void remove_strangers() {
-    std::set<fs::path> known;
-    for (const auto& [group, selector] : state_.selectors()) {
-      for (const std::int64_t slot : selector.slots()) {
-        known.insert(pictures() / selector.kept(slot).file);
-      }
-    }
-    if (!fs::exists(pictures())) return;
-    refuse_link(pictures());
-    std::vector<fs::path> strangers;
-    for (const auto& entry : fs::recursive_directory_iterator(pictures())) {
-      refuse_link(entry.path());
-      if (entry.is_regular_file() && !known.contains(entry.path())) {
-        strangers.push_back(entry.path());
-      }
-    }
-    for (const fs::path& path : strangers) fs::remove(path);
-  }
-
-  // Files are read, written and removed in the folder of the pass alone, which has no links.
-  static void refuse_link(const fs::path& path) {
-    if (!fs::is_symlink(path)) return;
-    throw Error(cat(path.string(), " leads out of the selection's folder; remove the link"));
   }
 
   std::string group_of(const Sample& sample) const {
@@ -163,6 +144,18 @@ class CuratingPass {
 
   // `pictures`: for an encoder that learns.
   void take(const EmbeddedBatch& read, const at::Tensor& pictures = {}) {
+    // A GPU may still encode, which is not the selection's time. It waits for that anyhow.
+    read.features.narrow(0, 0, 1).cpu();
+    const auto start = Clock::now();
+    select(read, pictures);
+    if (seconds_since(saved_at_) >= config_.save_every_s) {
+      save();
+      saved_at_ = Clock::now();
+    }
+    selection_s_ += seconds_since(start);
+  }
+
+  void select(const EmbeddedBatch& read, const at::Tensor& pictures) {
     std::map<std::string, std::vector<std::int64_t>> groups;
     for (std::int64_t i = 0; i < std::ssize(read.samples); ++i) {
       groups[group_of(read.samples[static_cast<std::size_t>(i)])].push_back(i);
@@ -182,18 +175,15 @@ class CuratingPass {
       refresh(group, std::ssize(places));
     }
     state_.count(std::ssize(read.samples), read.position);
-    if (seconds_since(saved_at_) < config_.save_every_s) return;
-    save();
-    saved_at_ = Clock::now();
   }
 
   Selector::Change offer(Selector& selector, std::span<const Sample> samples,
                          const at::Tensor& features) {
     Selector::Change change = selector.offer(samples, features);
-    for (const std::int64_t slot : change.left) leaving_.push_back(selector.kept(slot).file);
     if (config_.pictures) {
+      for (const std::int64_t slot : change.left) files_.leave(selector.kept(slot).file);
       for (const auto& [slot, place] : change.entered) {
-        selector.set_file(slot, write(samples[place]));
+        selector.set_file(slot, files_.add(samples[place]));
       }
     }
     if (log_) {
@@ -206,44 +196,20 @@ class CuratingPass {
     return change;
   }
 
-  // Returns where the picture is now, below pictures().
-  std::string write(const Sample& sample) {
-    const auto& bytes = *sample.picture.file;
-    const std::string file = original_path(sample, bytes);
-    const fs::path path = pictures() / file;
-    if (folders_.insert(path.parent_path()).second) make_folders(path.parent_path());
-    Descriptor out(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
-    out.write(bytes);
-    out.close();
-    return file;
-  }
-
-  // Pictures that left go only when no state speaks of them any more.
   void save() {
-    lock_.require_in_place();
-    flush();
-    state_.write(state_path(), log_ ? log_->size() : 0);
-    remove_leaving();
-  }
-
-  // Makes all pictures durable at once.
-  void flush() {
-    if (log_) log_->sync();
-    const Descriptor folder(config_.out, O_RDONLY | O_DIRECTORY);
-    if (::syncfs(folder.number()) != 0) {
-      throw Error(cat("cannot flush ", config_.out.string()), ErrorKind::failure);
-    }
-  }
-
-  void remove_leaving() {
-    for (const std::string& file : leaving_) {
-      if (!file.empty()) fs::remove(pictures() / file);
-    }
-    leaving_.clear();
+    // What was logged so far becomes durable with the pictures.
+    const std::uint64_t logged = log_ ? log_->size() : 0;
+    files_.save([this, state = state_.save(logged)] {
+      lock_.require_in_place();
+      write_safetensors(state_path(), state.tensors, state.metadata);
+    });
+    // What it learns is not copied for its state, and must not change before that is written.
+    if (learning_ != nullptr) files_.finish();
   }
 
   void finish(CurateResult& result) {
     save();
+    files_.finish();
     if (learning_ != nullptr) finish_learning();
     std::vector<Chosen> pictures_kept;
     for (auto& [group, selector] : state_.selectors()) {
@@ -254,7 +220,7 @@ class CuratingPass {
     result.alone = std::ranges::count(pictures_kept, true, &Chosen::alone);
     if (config_.alone == Alone::drop) {
       for (const Chosen& picture : pictures_kept) {
-        if (picture.alone) leaving_.push_back(picture.kept.file);
+        if (picture.alone && config_.pictures) files_.leave(picture.kept.file);
       }
       std::erase_if(pictures_kept, [](const Chosen& picture) { return picture.alone; });
     }
@@ -266,7 +232,7 @@ class CuratingPass {
     }
     if (!config_.shards.empty()) pack(pictures_kept);
     write_atomically(config_.out / "selection.csv", selection_csv(pictures_kept, state_.samples()));
-    remove_leaving();
+    files_.remove_left();
     if (!config_.shards.empty()) fs::remove_all(pictures());
     remove_durably(state_path());
     if (config_.assignments) remove_durably(log_path());
@@ -312,9 +278,9 @@ class CuratingPass {
   const FileLock lock_;
   PassStream stream_;
   std::optional<AppendFile> log_;
-  std::set<fs::path> folders_;
-  std::vector<std::string> leaving_;  // files to be removed after the next state
   Clock::time_point saved_at_;
+  double selection_s_ = 0;
+  KeptFiles files_;  // its thread uses the members above
 };
 
 // What ranks other than the first do. They heed signals until that one is done.

@@ -1,8 +1,8 @@
 // One pass over a stream that keeps the pictures worth keeping.
 //
 // The output folder, while the pass runs:
-//   pictures/LABEL/INDEX-NAME.jpg   the pictures kept so far, as they were
 //   state.safetensors               all that the pass needs to continue, renewed every minute
+//   pictures/LABEL/INDEX-NAME.jpg   the pictures kept at that time, as they were, and some since
 //   repeats.log                     with `assignments`: every picture that was not kept
 // and when it is done:
 //   pictures/, or shards of them; selection.csv, selection.html; with `assignments`
@@ -68,8 +68,11 @@ struct CurateResult {
   std::int64_t kept = 0;
   // Of the kept, or with Alone::drop of those dropped.
   std::int64_t alone = 0;
-  // By this call.
+  // By this call. Of its seconds: to compare, choose and save while the stream passed, and to
+  // complete the selection at the end.
   double seconds = 0;
+  double selection_s = 0;
+  double finish_s = 0;
   std::int64_t samples_now = 0;
   std::map<std::string, std::int64_t> skipped;
 };

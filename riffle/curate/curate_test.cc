@@ -187,7 +187,8 @@ TEST_F(LearningCurateTest, StoppedByAFailureAnywhereItEndsWithTheSameSelection) 
 TEST_F(CurateTest, StoppedBeforeTheFirstPictureItContinues) {
   const auto pass = config("out");
   write_atomically(pass.out / "curate.lock", "");
-  PassState(pass, *encoder_, nullptr).write(pass.out / "state.safetensors", 0);
+  const Safetensors state = PassState(pass, *encoder_, nullptr).save(0);
+  write_safetensors(pass.out / "state.safetensors", state.tensors, state.metadata);
   EXPECT_EQ(select(pass).samples, 60);
 }
 

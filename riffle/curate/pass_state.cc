@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include <torch/types.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/curate/originals.h"
-#include "riffle/tensors/safetensors.h"
 
 namespace riffle {
 
@@ -54,7 +54,7 @@ std::int64_t PassState::size() const {
   return all;
 }
 
-void PassState::write(const std::filesystem::path& path, std::uint64_t logged) {
+Safetensors PassState::save(std::uint64_t logged) {
   NamedTensors state = {
       {"numbers", integers_tensor(std::vector<std::int64_t>{
                       samples_, static_cast<std::int64_t>(logged), std::ssize(selectors_)})}};
@@ -74,7 +74,7 @@ void PassState::write(const std::filesystem::path& path, std::uint64_t logged) {
     }
     state.emplace_back("cursors", integers_tensor(cursors));
   }
-  write_safetensors(path, state, {{"settings", settings_text(config_)}, {"position", position_}});
+  return {std::move(state), {{"settings", settings_text(config_)}, {"position", position_}}};
 }
 
 std::uint64_t PassState::read(const std::filesystem::path& path) {

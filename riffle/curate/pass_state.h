@@ -17,7 +17,7 @@
 #include "riffle/curate/learning_encoder.h"
 #include "riffle/curate/selector.h"
 #include "riffle/model/encoder.h"
-#include "riffle/tensors/named_tensors.h"
+#include "riffle/tensors/safetensors.h"
 
 namespace riffle {
 
@@ -51,9 +51,10 @@ class PassState {
   // Returns the number of pictures kept.
   std::int64_t size() const;
 
-  // Writes all of it, and the length of repeats.log, which belongs to it.
-  void write(const std::filesystem::path& path, std::uint64_t logged);
-  // Takes only what write() gives: names in it lead to files that are read and removed. Throws
+  // Returns the content of the file: all of it, and the length of repeats.log, which belongs to it.
+  // Shares the memory of what an encoder learns, and nothing else.
+  Safetensors save(std::uint64_t logged);
+  // Takes only what save() gives: names in it lead to files that are read and removed. Throws
   // Error if the file is damaged, or of a pass with other settings. Returns `logged`.
   std::uint64_t read(const std::filesystem::path& path);
 

@@ -60,11 +60,11 @@ void drop_pixels(Picture& picture) {
 }
 
 OwnedBatch read_batch(Stream& stream, std::int64_t count, int size, ThreadPool& pool,
-                      bool is_encoded_here) {
+                      bool is_encoded_here, at::TensorOptions memory) {
   const std::size_t each = picture_bytes(size);
   OwnedBatch batch;
   const at::Tensor pictures =
-      torch::empty({is_encoded_here ? count : 0, size, size, 3}, torch::kUInt8);
+      torch::empty({is_encoded_here ? count : 0, size, size, 3}, memory.dtype(torch::kUInt8));
   auto* to = pictures.data_ptr<std::uint8_t>();
   for (std::int64_t first = 0; first < count; first = std::ssize(batch.samples)) {
     const std::int64_t most = std::min(count - first, kFittedAtOnce);
@@ -131,9 +131,10 @@ Round agreed_round(std::future<Round>& reading, Ranks& ranks, const IsStopped& i
 enum class Divided { no, yes };
 using UseRound = std::function<void(std::span<const OwnedBatch> batches)>;
 
+// `memory`: where pictures are read into.
 std::int64_t read_rounds(Stream& stream, std::int64_t max_samples, int size, std::int64_t batch,
                          Ranks& ranks, const IsStopped& is_stopped, Divided divided,
-                         const UseRound& use) {
+                         at::TensorOptions memory, const UseRound& use) {
   const int readers = divided == Divided::yes ? ranks.size() : 1;
   ThreadPool pool;
   std::int64_t begun = 0, done = 0;
@@ -143,7 +144,7 @@ std::int64_t read_rounds(Stream& stream, std::int64_t max_samples, int size, std
       const std::int64_t count = max_samples > 0 ? std::min(batch, max_samples - begun) : batch;
       begun += count;
       OwnedBatch read =
-          read_batch(stream, count, size, pool, readers == 1 || reader == ranks.rank());
+          read_batch(stream, count, size, pool, readers == 1 || reader == ranks.rank(), memory);
       round.more = std::ssize(read.samples) == count && (max_samples == 0 || begun < max_samples);
       if (!read.samples.empty()) round.batches.push_back(std::move(read));
     }
@@ -206,7 +207,8 @@ at::Tensor encode_pictures(Encoder& encoder, const at::Tensor& pictures, std::in
   const std::int64_t margin = (pictures.size(1) - crop) / 2;
   const at::Tensor seen =
       margin == 0 ? pictures : pictures.narrow(1, margin, crop).narrow(2, margin, crop);
-  return encode_frozen(encoder, normalize(seen.contiguous().to(device_of(encoder))));
+  const at::Tensor there = seen.contiguous().to(device_of(encoder), /*non_blocking=*/true);
+  return encode_frozen(encoder, normalize(there));
 }
 
 at::Device device_of(const Encoder& encoder) {
@@ -270,7 +272,7 @@ LabelledFeatures embed(Encoder& encoder, const LabelledPictures& pictures, std::
 
 std::int64_t read_batches(Stream& stream, std::int64_t max_samples, int size, std::int64_t batch,
                           const UseBatch& use, Ranks& ranks, const IsStopped& is_stopped) {
-  return read_rounds(stream, max_samples, size, batch, ranks, is_stopped, Divided::no,
+  return read_rounds(stream, max_samples, size, batch, ranks, is_stopped, Divided::no, {},
                      [&](std::span<const OwnedBatch> round) {
                        const OwnedBatch& read = round.front();
                        use({read.samples, read.pictures, read.position});
@@ -281,8 +283,10 @@ std::int64_t embed(Encoder& encoder, Stream& stream, std::int64_t max_samples, E
                    std::int64_t batch, const UseEmbedded& use, Ranks& ranks,
                    const IsStopped& is_stopped) {
   const auto rank = static_cast<std::size_t>(ranks.rank());
+  // A GPU copies from pinned memory several times as fast, and without the host.
+  const auto memory = at::TensorOptions().pinned_memory(device_of(encoder).is_cuda());
   return read_rounds(stream, max_samples, input.resize, batch, ranks, is_stopped, Divided::yes,
-                     [&](std::span<const OwnedBatch> round) {
+                     memory, [&](std::span<const OwnedBatch> round) {
                        at::Tensor features;
                        if (rank < round.size()) {
                          features = encode_pictures(encoder, round[rank].pictures, input.crop);

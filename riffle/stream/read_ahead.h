@@ -69,7 +69,7 @@ class ReadAhead {
       item = std::move(node.mapped());
       finished_bytes_ -= item.bytes;
     }
-    may_begin_.notify_all();
+    may_begin_.notify_one();
     if (item.error) std::rethrow_exception(item.error);
     return std::move(*item.result);
   }
@@ -96,6 +96,9 @@ class ReadAhead {
       if (stopping_) return;
       const std::int64_t item = to_begin_++;
       const std::int64_t start = starts_;
+      // A thread that begins wakes the next one that may: to wake all of them for every item costs
+      // more than many an item does.
+      if (may_begin()) may_begin_.notify_one();
       lock.unlock();
       Finished finished;
       try {
