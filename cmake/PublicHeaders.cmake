@@ -23,6 +23,7 @@ set(RIFFLE_PUBLIC_HEADERS
   riffle/model/model_config.h
   riffle/model/objective.h
   riffle/model/state.h
+  riffle/stream/divided_reader.h
   riffle/tensors/named_tensors.h
   riffle/tensors/side_copy.h
   riffle/train/device.h

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <random>
 #include <sstream>
 
@@ -100,6 +101,36 @@ TEST_F(SeveralRanks, TrainWhatOneProcessTrains) {
     }
   }
   EXPECT_EQ(riffle("buffer three").exit_code, 0);
+}
+
+// Whoever meets a bad picture, all skip it, and so do other ranks that continue.
+TEST_F(SeveralRanks, TrainOnAFolderWithBadPicturesWhatOneProcessTrains) {
+  fs::create_directories(folder_ / "photos");
+  for (int i = 0; i < 100; ++i) {
+    Picture picture(16, 16);
+    std::iota(picture.rgb.begin(), picture.rgb.end(), static_cast<std::uint8_t>(i));
+    const auto png = encode_png(picture);
+    const bool bad = i == 0 || i % 40 == 17;
+    std::ofstream(folder_ / "photos" / (std::to_string(1000 + i) + ".png"), std::ios::binary)
+        .write(reinterpret_cast<const char*>(png.data()), std::ssize(png) / (bad ? 2 : 1));
+  }
+  const std::string options =
+      "--stream folder:photos --shape loop " + kShared.substr(kShared.find("--size"));
+  const auto one = riffle("-q train --run one " + options + "--max-updates 12");
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  const auto two = ranks(2, "-q train --run shared " + options + "--max-updates 6");
+  ASSERT_EQ(two.exit_code, 0) << two.err;
+  const auto three = ranks(3, "-q resume shared --max-updates 12");
+  ASSERT_EQ(three.exit_code, 0) << three.err;
+  const auto expected = metrics("one"), found = metrics("shared");
+  ASSERT_EQ(found.size(), expected.size());
+  const std::string skipped = "skipped_truncated";
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_NEAR(found[i]["loss"], expected[i]["loss"], 1e-3);
+    EXPECT_EQ(found[i].at("samples_seen"), expected[i].at("samples_seen"));
+    EXPECT_EQ(found[i].at(skipped), expected[i].at(skipped));
+  }
+  EXPECT_GT(expected.back().at(skipped), 3) << "the folder came round";
 }
 
 // What a page says, word by word, and the pictures in it.

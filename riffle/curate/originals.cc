@@ -23,12 +23,14 @@ constexpr std::size_t kMostName = 72;  // a tar file takes 100 bytes
 
 class WithOriginals : public Stream {
  public:
-  explicit WithOriginals(std::unique_ptr<Stream> below) : below_(std::move(below)) {}
+  // `has_files`: the source gives them, also with pictures that it does not decode.
+  WithOriginals(std::unique_ptr<Stream> below, bool has_files)
+      : below_(std::move(below)), has_files_(has_files) {}
 
   std::optional<Sample> next() override {
     if (stopped_) return std::nullopt;
     auto sample = below_->next();
-    if (sample && !sample->picture.file) {
+    if (sample && !sample->picture.file && !sample->picture.rgb.empty()) {
       sample->picture.file =
           std::make_shared<const std::vector<std::byte>>(encode_jpeg(sample->picture, kQuality));
     }
@@ -36,6 +38,9 @@ class WithOriginals : public Stream {
   }
   std::string position() const override { return below_->position(); }
   void seek(const std::string& position) override { below_->seek(position); }
+  bool divide(const StreamShare& share) override {
+    return (share.is_whole() || has_files_) && below_->divide(share);
+  }
   // Streams that never wait may continue after it; this one ends.
   void stop() override {
     stopped_ = true;
@@ -45,6 +50,7 @@ class WithOriginals : public Stream {
 
  private:
   std::unique_ptr<Stream> below_;
+  const bool has_files_;
   std::atomic<bool> stopped_ = false;
 };
 
@@ -98,7 +104,8 @@ std::string index_text(std::uint64_t index) {
 }  // namespace
 
 std::unique_ptr<Stream> open_with_originals(const std::string& uri, const std::string& shapes) {
-  return std::make_unique<WithOriginals>(open_stream(asking_for_files(uri), shapes));
+  const std::string asking = asking_for_files(uri);
+  return std::make_unique<WithOriginals>(open_stream(asking, shapes), asking != uri);
 }
 
 std::string original_path(const Sample& sample, std::span<const std::byte> content) {

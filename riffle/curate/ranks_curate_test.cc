@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "riffle/base/error.h"
+#include "riffle/base/file.h"
 #include "riffle/base/log.h"
 #include "riffle/base/testing/temp_folder.h"
 #include "riffle/base/text.h"
@@ -18,6 +19,9 @@
 #include "riffle/curate/testing/small_pass.h"
 #include "riffle/dist/ranks.h"
 #include "riffle/eval/testing/narrow_model.h"
+#include "riffle/image/codec.h"
+#include "riffle/stream/stream.h"
+#include "riffle/stream/uri.h"
 
 namespace riffle {
 namespace {
@@ -81,6 +85,32 @@ TEST_F(RanksCurate, LeavesTheFilesOfOneProcess) {
     EXPECT_TRUE(files.contains("selection.csv") && files.contains("assignments.csv"));
     EXPECT_EQ(files, folder_contents(alone.out));
   }
+}
+
+TEST_F(RanksCurate, LeavesTheFilesOfOneProcessFromAFolderWithBadPictures) {
+  const fs::path photos = shared_ / "photos";
+  if (ranks_.first()) {
+    fs::create_directories(photos);
+    const auto scenes = open_stream("synthetic:?frames=2&classes=4&size=16&seed=1&samples=90");
+    while (const auto scene = scenes->next()) {
+      auto bytes = encode_png(scene->picture);
+      if (scene->index % 37 == 5) bytes.resize(bytes.size() / 2);
+      write_atomically(photos / cat(1000 + scene->index, ".png"), bytes);
+    }
+  }
+  ranks_.wait_for_all();
+  const auto from_photos = [&](const std::string& out) {
+    CurateConfig all = config(out);
+    all.stream = cat("folder:", encode_percent(photos.string()));
+    all.samples = 0;
+    return all;
+  };
+  select_alone(from_photos("alone"));
+  const auto result = curate(from_photos("together"), *encoder_, ranks_);
+  if (!ranks_.first()) return;
+  EXPECT_EQ(result.samples, 87);
+  EXPECT_EQ(result.skipped.begin()->second, 3);
+  EXPECT_EQ(folder_contents(shared_ / "together"), folder_contents(shared_ / "alone"));
 }
 
 TEST_F(RanksCurate, StopsOnAllAndContinuesAsAnyNumber) {

@@ -19,6 +19,7 @@
 #include "riffle/base/text.h"
 #include "riffle/base/thread_pool.h"
 #include "riffle/image/resize.h"
+#include "riffle/stream/divided_reader.h"
 
 namespace riffle {
 namespace {
@@ -59,7 +60,7 @@ void drop_pixels(Picture& picture) {
   picture.file = file;
 }
 
-OwnedBatch read_batch(Stream& stream, std::int64_t count, int size, ThreadPool& pool,
+OwnedBatch read_batch(DividedReader& reader, std::int64_t count, int size, ThreadPool& pool,
                       bool is_encoded_here, at::TensorOptions memory) {
   const std::size_t each = picture_bytes(size);
   OwnedBatch batch;
@@ -69,7 +70,7 @@ OwnedBatch read_batch(Stream& stream, std::int64_t count, int size, ThreadPool& 
   for (std::int64_t first = 0; first < count; first = std::ssize(batch.samples)) {
     const std::int64_t most = std::min(count - first, kFittedAtOnce);
     while (std::ssize(batch.samples) < first + most) {
-      auto sample = stream.next();
+      auto sample = reader.next();
       if (!sample) break;
       if (!is_encoded_here) drop_pixels(sample->picture);
       batch.samples.push_back(std::move(*sample));
@@ -86,15 +87,18 @@ OwnedBatch read_batch(Stream& stream, std::int64_t count, int size, ThreadPool& 
     if (read < most) break;
   }
   if (is_encoded_here) batch.pictures = pictures.narrow(0, 0, std::ssize(batch.samples));
-  batch.position = stream.position();
   return batch;
 }
 
 // Batches that are read, then encoded at once: one for each rank if they divide the work.
 struct Round {
+  // Where the stream was before it, and how many samples were asked for until then.
+  std::string began;
+  std::int64_t asked = 0;
   std::vector<OwnedBatch> batches;
   // Whether another round may follow.
   bool more = true;
+  bool in_doubt = false;
 };
 
 // Returns the round that was read. Throws on all ranks what was thrown on one.
@@ -116,16 +120,12 @@ Round finished_round(std::future<Round>& reading, Ranks& ranks) {
   return round;
 }
 
-// Returns the same, or an empty last one if the reading was stopped. All ranks have the same.
-Round agreed_round(std::future<Round>& reading, Ranks& ranks, const IsStopped& is_stopped) {
-  Round round = finished_round(reading, ranks);
-  if (is_stopped && is_stopped()) return {.batches = {}, .more = false};
+void require_same_pictures(const Round& round, Ranks& ranks) {
   std::string place;
   for (const OwnedBatch& batch : round.batches) {
     place += cat(batch.samples.size(), ' ', batch.position, '\n');
   }
   ranks.require_same(checksum(place), "the pictures", "all must see the same files");
-  return round;
 }
 
 enum class Divided { no, yes };
@@ -136,18 +136,24 @@ std::int64_t read_rounds(Stream& stream, std::int64_t max_samples, int size, std
                          Ranks& ranks, const IsStopped& is_stopped, Divided divided,
                          at::TensorOptions memory, const UseRound& use) {
   const int readers = divided == Divided::yes ? ranks.size() : 1;
+  DividedReader source(stream,
+                       readers == 1 ? StreamShare() : StreamShare{ranks.rank(), readers, batch});
+  Caution caution;
   ThreadPool pool;
   std::int64_t begun = 0, done = 0;
   const auto read_round = [&] {
-    Round round;
+    Round round{.began = stream.position(), .asked = begun, .batches = {}};
+    source.begin_round();
     for (int reader = 0; reader < readers && round.more; ++reader) {
       const std::int64_t count = max_samples > 0 ? std::min(batch, max_samples - begun) : batch;
       begun += count;
       OwnedBatch read =
-          read_batch(stream, count, size, pool, readers == 1 || reader == ranks.rank(), memory);
+          read_batch(source, count, size, pool, readers == 1 || reader == ranks.rank(), memory);
+      read.position = stream.position();
       round.more = std::ssize(read.samples) == count && (max_samples == 0 || begun < max_samples);
       if (!read.samples.empty()) round.batches.push_back(std::move(read));
     }
+    round.in_doubt = source.in_doubt();
     return round;
   };
   const auto read_next = [&] { return std::async(std::launch::async, read_round); };
@@ -156,7 +162,19 @@ std::int64_t read_rounds(Stream& stream, std::int64_t max_samples, int size, std
   try {
     reading = read_next();
     for (bool more = true; more;) {
-      const Round round = agreed_round(reading, ranks, is_stopped);
+      const Round round = finished_round(reading, ranks);
+      if (is_stopped && is_stopped()) break;
+      if (ranks.any(round.in_doubt)) {
+        begun = round.asked;
+        const auto read_again = [&, began = round.began, rounds = caution.doubt()] {
+          source.decode_all(began, rounds);
+          return read_round();
+        };
+        reading = std::async(std::launch::async, read_again);
+        continue;
+      }
+      caution.trust();
+      require_same_pictures(round, ranks);
       more = round.more;
       if (round.batches.empty()) break;
       if (more) reading = read_next();

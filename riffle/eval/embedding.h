@@ -5,8 +5,10 @@
 // batches of pictures at a time.
 //
 // Several ranks (riffle/dist) read the same stream, and share the work of encoding it: of as many
-// batches as there are ranks, one after the other, each encodes one. A batch is what it is for one
-// process, so features have the same bits. What the stream throws on one rank is thrown on all.
+// batches as there are ranks, one after the other, each encodes one. Where only features are
+// wanted, each also decodes only that one, if the stream can be divided (divided_reader.h). A batch
+// is what it is for one process, so features have the same bits. What the stream throws on one rank
+// is thrown on all.
 #pragma once
 
 #include <cstdint>

@@ -11,11 +11,12 @@
 #include <torch/types.h>
 
 #include "riffle/base/error.h"
-#include "riffle/base/log.h"
 #include "riffle/base/text.h"
 #include "riffle/dist/ranks.h"
 #include "riffle/eval/probe.h"
 #include "riffle/eval/testing/narrow_model.h"
+#include "riffle/stream/testing/picture_folder.h"
+#include "riffle/stream/uri.h"
 
 namespace riffle {
 namespace {
@@ -38,13 +39,9 @@ class FailingStream : public Stream {
   int left_;
 };
 
-class RanksEmbedding : public testing::Test {
+class RanksEmbedding : public PictureFolder {
  protected:
-  RanksEmbedding() {
-    set_log_level(LogLevel::quiet);
-    at::set_num_threads(1);
-  }
-  ~RanksEmbedding() override { set_log_level(LogLevel::info); }
+  RanksEmbedding() { at::set_num_threads(1); }
 
   struct Embedded {
     std::vector<std::uint64_t> indices;
@@ -84,6 +81,26 @@ TEST_F(RanksEmbedding, GivesTheFeaturesOfOneProcess) {
     EXPECT_EQ(found.indices, expected.indices);
     EXPECT_EQ(found.positions, expected.positions);
     EXPECT_TRUE(found.features.equal(expected.features));
+  }
+}
+
+// Each rank has a folder of its own, with the same files.
+TEST_F(RanksEmbedding, GivesTheFeaturesOfOneProcessFromAFolderWithBadPictures) {
+  for (int i = 0; i < 175; ++i) {
+    const std::string name = cat(1000 + i, ".png");
+    const bool bad = i == 3 || (i > 110 && i < 115) || i == 174;
+    bad ? put_text(name, "no picture") : put_bytes(name, solid_png(i));
+  }
+  const std::string source = cat("folder:", encode_percent(folder_.string()), "?threads=2");
+  for (const std::int64_t samples : {0, 100, 169}) {
+    SCOPED_TRACE(samples);
+    const auto stream = open_stream(source), same = open_stream(source);
+    const Embedded expected = embedded(*stream, samples, one_rank());
+    const Embedded found = embedded(*same, samples, ranks_);
+    EXPECT_EQ(found.indices, expected.indices);
+    EXPECT_EQ(found.positions, expected.positions);
+    EXPECT_TRUE(found.features.equal(expected.features));
+    EXPECT_EQ(same->skipped(), stream->skipped());
   }
 }
 

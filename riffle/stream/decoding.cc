@@ -24,6 +24,11 @@ std::optional<Picture> decode_any(std::span<const std::byte> bytes, const Decode
   return decode(bytes, options, failure);
 }
 
+void keep_file(std::span<const std::byte> bytes, const Decoding& decoding, Picture& picture) {
+  if (!decoding.keep_file) return;
+  picture.file = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
+}
+
 }  // namespace
 
 Decoding read_decoding(Uri& uri) {
@@ -39,11 +44,14 @@ Decoding read_decoding(Uri& uri) {
 Decoded decode(std::span<const std::byte> bytes, const Decoding& decoding) {
   Decoded decoded;
   decoded.picture = decode_any(bytes, decoding.options, decoded.failure);
-  if (decoded.picture && decoding.keep_file) {
-    decoded.picture->file =
-        std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
-  }
+  if (decoded.picture) keep_file(bytes, decoding, *decoded.picture);
   return decoded;
+}
+
+Decoded pass_over(std::span<const std::byte> bytes, const Decoding& decoding) {
+  Decoded passed;
+  keep_file(bytes, decoding, passed.picture.emplace());
+  return passed;
 }
 
 std::uint64_t weight(const Decoded& decoded) {

@@ -38,6 +38,10 @@ struct Decoded {
 // AVIF, and in builds with FFmpeg WebP, TIFF, BMP and GIF.
 Decoded decode(std::span<const std::byte> bytes, const Decoding& decoding);
 
+// Returns a picture without pixels, for a reader that leaves decoding to another
+// (Stream::divide()); with its file, if pictures keep theirs.
+Decoded pass_over(std::span<const std::byte> bytes, const Decoding& decoding);
+
 // Returns the memory taken, in bytes. Even the smallest counts for something, so that tiny pictures
 // and failures do not pile up by the thousand.
 std::uint64_t weight(const Decoded& decoded);

@@ -31,6 +31,18 @@ struct Sample {
   std::int64_t time = 0;
 };
 
+// One reader's share of a stream that several readers divide by batches: of every `readers`
+// batches, one after the other, the one with the number `reader`. By default the whole stream.
+struct StreamShare {
+  int reader = 0;
+  int readers = 1;
+  std::int64_t batch = 1;  // samples
+
+  bool is_whole() const { return readers == 1; }
+  // Returns whether a sample belongs to it, given the number of samples before that one.
+  bool has(std::int64_t before) const { return before / batch % readers == reader; }
+};
+
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -44,6 +56,13 @@ class Stream {
   // is not a position of this stream.
   virtual std::string position() const = 0;
   virtual void seek(const std::string& position) = 0;
+
+  // From here on, next() decodes only the pictures of this share, counted from here whatever seek()
+  // does, and gives all other samples without a picture. Nothing is skipped then: what cannot be
+  // used comes without a picture too, for the other readers cannot know of it, and all must count
+  // alike. divided_reader.h makes of that what the whole stream gives. The whole stream as a share
+  // ends it. Returns false, and changes nothing, if this stream cannot be divided.
+  virtual bool divide(const StreamShare& share) { return share.is_whole(); }
 
   // Makes a next() that waits for data (a camera, a watched folder) or reads what may be long (a
   // film, an archive) return nothing soon, and every later one too. Has no effect on streams whose

@@ -17,6 +17,7 @@ Intake::Intake(Stream& stream, std::int64_t batch, int picture_size, std::size_t
       picture_size_(picture_size),
       ahead_(ahead),
       share_(share),
+      reader_(stream, {share.reader, share.readers, batch}),
       upload_(device) {}
 
 Intake::~Intake() {
@@ -25,7 +26,9 @@ Intake::~Intake() {
 }
 
 void Intake::start() {
-  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  if (thread_.joinable()) return;
+  last_ended_.position = stream_.position();
+  thread_ = std::thread([this] { run(); });
 }
 
 std::optional<StreamBatch> Intake::take() {
@@ -37,6 +40,8 @@ std::optional<StreamBatch> Intake::take() {
     changed_.wait(lock, known);
     waits_.learner_s += seconds_since(start);
   }
+  last_began_ = last_ended_;
+  last_in_doubt_ = !stopping_ && batches_.empty() && in_doubt_;
   if (stopping_) return std::nullopt;
   if (batches_.empty()) {
     rethrow_error();
@@ -44,19 +49,35 @@ std::optional<StreamBatch> Intake::take() {
   }
   auto batch = std::move(batches_.front());
   batches_.pop_front();
+  last_ended_ = {batch.position, last_began_.samples + share_.readers * batch_};
   changed_.notify_all();
   return batch;
+}
+
+void Intake::read_again(std::int64_t batches) {
+  {
+    const std::lock_guard lock(mutex_);
+    batches_.clear();
+    finished_ = false;
+    in_doubt_ = false;
+    left_out_ = 0;
+    error_ = nullptr;
+    last_ended_ = last_began_;
+    samples_ = last_began_.samples;
+    again_ = {last_began_.position, batches};
+  }
+  changed_.notify_all();
 }
 
 std::size_t Intake::ready() {
   start();
   const std::lock_guard lock(mutex_);
-  return batches_.empty() && error_ ? 1 : batches_.size();
+  return batches_.empty() && (error_ || in_doubt_) ? 1 : batches_.size();
 }
 
 bool Intake::ended() {
   const std::lock_guard lock(mutex_);
-  return stopping_ || (finished_ && batches_.empty() && !error_);
+  return stopping_ || (finished_ && batches_.empty() && !error_ && !in_doubt_);
 }
 
 std::int64_t Intake::left_out() {
@@ -101,13 +122,21 @@ void Intake::rethrow_error() {
 }
 
 std::optional<StreamBatch> Intake::read_batch() {
+  std::optional<Again> again;
+  {
+    const std::lock_guard lock(mutex_);
+    again = std::exchange(again_, std::nullopt);
+  }
+  if (again) reader_.decode_all(again->position, again->batches);
+  reader_.begin_round();
   StreamBatch batch;
   batch.samples.reserve(static_cast<std::size_t>(batch_));
   for (std::int64_t read = 0; read < share_.readers * batch_; ++read) {
-    auto sample = stream_.next();
+    auto sample = reader_.next();
     const std::lock_guard lock(mutex_);
+    if (again_) return std::nullopt;
     if (!sample) {
-      left_out_ = read;
+      if (!reader_.in_doubt()) left_out_ = read;
       return std::nullopt;
     }
     ++samples_;
@@ -131,8 +160,7 @@ std::optional<StreamBatch> Intake::read_batch() {
 }
 
 void Intake::run() {
-  bool more = true;
-  while (more) {
+  while (true) {
     std::optional<StreamBatch> batch;
     std::exception_ptr error;
     try {
@@ -141,19 +169,23 @@ void Intake::run() {
       error = std::current_exception();
     }
     std::unique_lock lock(mutex_);
-    more = batch.has_value() && !stopping_;
-    if (more) {
+    const auto told = [&] { return stopping_ || again_.has_value(); };
+    if (batch && !told()) {
       held_since_ = Clock::now();
-      changed_.wait(lock, [&] { return batches_.size() < ahead_ || stopping_; });
+      changed_.wait(lock, [&] { return batches_.size() < ahead_ || told(); });
       waits_.reader_s += seconds_since(*held_since_);
       held_since_.reset();
       last_sample_ = Clock::now();
-      batches_.push_back(std::move(*batch));
-    } else {
+      if (!again_) batches_.push_back(std::move(*batch));
+    } else if (stopping_ || !again_) {
       error_ = error;
+      in_doubt_ = reader_.in_doubt();
       finished_ = true;
     }
     changed_.notify_all();
+    // Another reader may be in doubt about what is the end to this one.
+    if (finished_ && share_.readers > 1) changed_.wait(lock, told);
+    if (stopping_ || (finished_ && !again_)) break;
   }
 }
 

@@ -6,7 +6,10 @@
 // first take until the end of this object the stream belongs to the thread; the destructor stops
 // the stream, and waits for a next() that does not heed stop().
 //
-// take() is for one thread, the others for any.
+// Several readers may divide a stream: each hands over its own samples and passes over the others',
+// so that all are at the same place after the same batches (divided_reader.h).
+//
+// take(), in_doubt() and read_again() are for one thread, the others for any.
 #pragma once
 
 #include <chrono>
@@ -25,6 +28,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/thread_pool.h"
+#include "riffle/stream/divided_reader.h"
 #include "riffle/stream/stream.h"
 #include "riffle/tensors/side_copy.h"
 
@@ -50,18 +54,11 @@ class StreamError : public Error {
   using Error::Error;
 };
 
-// Of a stream that several readers divide by batches: each reads all of it, keeps its own samples
-// and passes over the others', so that all are at the same place after the same batches.
-struct StreamShare {
-  int reader = 0;
-  int readers = 1;
-};
-
 class Intake {
  public:
   // `stream` must outlive this. The thread starts with the first take. `device`: where the pictures
-  // of a batch go. `share`: of `readers` batches one after the other, which one is taken; less than
-  // one for each reader is left out.
+  // of a batch go. `share`: which of the batches are taken; its `batch` is not used. Less than one
+  // batch for each reader is left out.
   Intake(Stream& stream, std::int64_t batch, int picture_size, std::size_t ahead,
          at::Device device = at::kCPU, StreamShare share = {});
   ~Intake();
@@ -71,7 +68,16 @@ class Intake {
   // it are taken.
   std::optional<StreamBatch> take();
 
-  // Returns the number of batches that take() returns without waiting; 1 if it would throw.
+  // Returns whether the last take() returned nothing because of a picture that cannot be decoded,
+  // which the other readers do not know of yet. All of them must then call read_again(), also those
+  // that got a batch.
+  bool in_doubt() const { return last_in_doubt_; }
+  // Reads again what the last take() returned, with all pictures of this and the next `batches` - 1
+  // decoded by every reader.
+  void read_again(std::int64_t batches);
+
+  // Returns the number of batches that take() returns without waiting; 1 if it would throw, or
+  // return nothing for a doubt.
   std::size_t ready();
   // Returns whether no batch is ready and none will come.
   bool ended();
@@ -102,8 +108,18 @@ class Intake {
  private:
   void start();
   void run();
+  // Returns nothing at the end, in doubt, and once it is to be read again.
   std::optional<StreamBatch> read_batch();
   void rethrow_error();
+
+  struct Place {
+    std::string position;
+    std::int64_t samples = 0;
+  };
+  struct Again {
+    std::string position;
+    std::int64_t batches;
+  };
 
   Stream& stream_;
   const std::int64_t batch_;
@@ -112,6 +128,7 @@ class Intake {
   const StreamShare share_;
 
   // Used by the thread alone.
+  DividedReader reader_;
   ThreadPool resizing_;
   SideCopy upload_;
 
@@ -119,7 +136,12 @@ class Intake {
   std::condition_variable changed_;
   std::deque<StreamBatch> batches_;
   bool stopping_ = false;
-  bool finished_ = false;  // the thread adds no further batch
+  bool finished_ = false;       // the thread adds no further batch unless it is told to read again
+  bool in_doubt_ = false;       // that is why
+  std::optional<Again> again_;  // what the thread is told
+  // Of what the last take() returned.
+  Place last_began_, last_ended_;
+  bool last_in_doubt_ = false;
   std::int64_t left_out_ = 0;
   std::exception_ptr error_;
   Waits waits_;

@@ -113,6 +113,33 @@ TEST(Intake, ReadersDivideAStreamByBatchesAndStayTogether) {
   }
 }
 
+TEST(Intake, ReadsAgainWhatItHandedOverLast) {
+  const auto stream = open_stream("synthetic:?frames=1&size=8&samples=22");
+  Intake intake(*stream, 3, 8, 2, at::kCPU, {.reader = 1, .readers = 2});
+  std::vector<StreamBatch> taken;
+  while (auto batch = intake.take()) taken.push_back(std::move(*batch));
+  ASSERT_EQ(taken.size(), 3u);
+  EXPECT_FALSE(intake.in_doubt());
+  intake.read_again(1);
+  EXPECT_FALSE(intake.take()) << "the end was what it handed over";
+  EXPECT_EQ(intake.left_out(), 4);
+  EXPECT_EQ(intake.arrivals().samples, 22);
+
+  const auto again = open_stream("synthetic:?frames=1&size=8&samples=22");
+  Intake other(*again, 3, 8, 2, at::kCPU, {.reader = 1, .readers = 2});
+  for (const auto& expected : taken) {
+    ASSERT_TRUE(other.take());
+    other.read_again(2);
+    const auto batch = other.take();
+    ASSERT_TRUE(batch);
+    EXPECT_EQ(batch->position, expected.position);
+    EXPECT_EQ(batch->samples[0].index, expected.samples[0].index);
+    EXPECT_TRUE(batch->pictures.equal(expected.pictures));
+  }
+  EXPECT_FALSE(other.take());
+  EXPECT_EQ(other.arrivals().samples, 22);
+}
+
 TEST(Intake, ReadsNoFurtherAheadThanItMay) {
   IntakeCamera camera(1000);
   Intake intake(camera, 4, 4, 2);

@@ -414,13 +414,14 @@ TEST(Learner, AStoppedLearnerMakesNoFurtherUpdate) {
 TEST(Learner, ARunWithoutAnEndNeedsARateWithoutOne) {
   auto config = tiny("fifo");
   config.train.max_updates = 0;
+  config.train.schedule = ScheduleKind::cosine;
   try {
     run(config, kStream);
     FAIL() << "should have thrown";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("train.schedule=constant"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("train.schedule=cosine"));
   }
-  config.train.schedule = ScheduleKind::constant;
+  config.train.schedule = TrainConfig().schedule;
   const auto stream = open_stream(kStream);
   Learner learner(config, *stream);
   while (learner.advance()->update < 20) {

@@ -17,8 +17,10 @@ using Json = nlohmann::json;
 constexpr const char* kPositions = "ranks";
 
 // Returns what a rank tells the others about its batch, or why it has none.
-std::string describe_batch(const std::optional<StreamBatch>& batch, const StreamError* error) {
+std::string describe_batch(const std::optional<StreamBatch>& batch, const StreamError* error,
+                           bool in_doubt) {
   Json message = Json::object();
+  if (in_doubt) message["doubt"] = true;
   if (error != nullptr) {
     message["error"] = error->what();
     message["bad_input"] = error->kind() == ErrorKind::bad_input;
@@ -74,6 +76,27 @@ void require_same_place(const std::vector<Json>& all) {
   }
 }
 
+// Takes this rank's batch, and returns what all ranks tell about theirs. Throws StreamError, on all
+// ranks, for what the stream of one threw.
+std::vector<Json> take_and_tell(Intake& intake, Ranks& ranks, std::optional<StreamBatch>& own) {
+  std::optional<StreamError> error;
+  own.reset();
+  try {
+    own = intake.take();
+  } catch (const StreamError& failure) {
+    error = failure;
+  }
+  std::vector<Json> all;
+  for (const auto& bytes :
+       ranks.gather_bytes(describe_batch(own, error ? &*error : nullptr, intake.in_doubt()))) {
+    all.push_back(Json::from_cbor(bytes));
+  }
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].contains("error")) rethrow(all[rank], rank);
+  }
+  return all;
+}
+
 }  // namespace
 
 RankStream open_rank_stream(const std::string& uri, const std::string& shapes, Ranks& ranks) {
@@ -85,23 +108,16 @@ RankStream open_rank_stream(const std::string& uri, const std::string& shapes, R
 std::optional<StreamBatch> SharedStream::take() {
   if (sharing_.ranks.alone()) return intake_.take();
   std::optional<StreamBatch> own;
-  std::optional<StreamError> error;
-  try {
-    own = intake_.take();
-  } catch (const StreamError& failure) {
-    error = failure;
+  std::vector<Json> all = take_and_tell(intake_, sharing_.ranks, own);
+  const auto tells = [](const char* what) {
+    return [what](const Json& message) { return message.contains(what); };
+  };
+  while (std::ranges::any_of(all, tells("doubt"))) {
+    intake_.read_again(caution_.doubt());
+    all = take_and_tell(intake_, sharing_.ranks, own);
   }
-  std::vector<Json> all;
-  for (const auto& bytes :
-       sharing_.ranks.gather_bytes(describe_batch(own, error ? &*error : nullptr))) {
-    all.push_back(Json::from_cbor(bytes));
-  }
-  bool whole = true;
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank].contains("error")) rethrow(all[rank], rank);
-    whole = whole && all[rank].contains("samples");
-  }
-  if (!whole) return std::nullopt;
+  if (!std::ranges::all_of(all, tells("samples"))) return std::nullopt;
+  caution_.trust();
   if (!sharing_.own_streams) require_same_place(all);
 
   StreamBatch batch;

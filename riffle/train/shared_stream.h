@@ -8,6 +8,7 @@
 #include <string>
 
 #include "riffle/dist/ranks.h"
+#include "riffle/stream/divided_reader.h"
 #include "riffle/stream/stream.h"
 #include "riffle/train/intake.h"
 
@@ -46,7 +47,8 @@ class SharedStream {
   // stream are no longer at the same place in it.
   std::optional<StreamBatch> take();
 
-  // Returns how many batches all ranks have ready.
+  // Returns how many batches all ranks have ready. If one of them is in doubt (divided_reader.h),
+  // take() waits until it is read again.
   std::size_t ready();
   // Returns whether the stream of some rank has ended or was stopped. Requires that ready()
   // returned 0.
@@ -59,6 +61,7 @@ class SharedStream {
  private:
   Intake& intake_;
   const Sharing sharing_;
+  Caution caution_;
 };
 
 }  // namespace riffle

@@ -37,15 +37,7 @@ class FolderStream : public Stream {
   }
 
   std::optional<Sample> next() override {
-    if (!ahead_) {
-      ahead_.emplace(
-          options_.decoding.threads, kAheadBytes,
-          [this](std::int64_t i) {
-            return load_picture(options_, listing_[static_cast<std::size_t>(i)].path);
-          },
-          [](const Decoded& decoded) { return weight(decoded); });
-      start_ahead();
-    }
+    if (!ahead_) begin_ahead();
     while (!stopped_ && next_ < listing_.size()) {
       const auto& listed = listing_[next_++];
       auto [picture, failure] = ahead_->take();
@@ -57,6 +49,10 @@ class FolderStream : public Stream {
                     ErrorKind::failure);
       }
       last_ = listed;
+      if (!share_.is_whole()) {
+        ++divided_;
+        if (!picture) picture.emplace();
+      }
       if (picture) return folder_sample(options_, listed.path, std::move(*picture), given_++);
       skips_.add(path, failure.reason, failure.detail);
     }
@@ -89,7 +85,15 @@ class FolderStream : public Stream {
     next_ = static_cast<std::size_t>(next - listing_.begin());
     last_ = std::move(last);
     given_ = given;
+    if (!share_.is_whole()) ahead_.reset();  // each file has another place in the share now
     if (ahead_) start_ahead();
+  }
+
+  bool divide(const StreamShare& share) override {
+    ahead_.reset();
+    share_ = share;
+    divided_ = 0;
+    return true;
   }
 
   // A folder of many files that cannot be decoded is long to read.
@@ -98,6 +102,19 @@ class FolderStream : public Stream {
   std::map<std::string, std::int64_t> skipped() const override { return skips_.counts(); }
 
  private:
+  void begin_ahead() {
+    // While the stream is divided, each file is a sample.
+    const std::int64_t first = static_cast<std::int64_t>(next_) - divided_;
+    ahead_.emplace(
+        options_.decoding.threads, kAheadBytes,
+        [this, first](std::int64_t i) {
+          const std::string& path = listing_[static_cast<std::size_t>(i)].path;
+          return share_.has(i - first) ? load_picture(options_, path)
+                                       : pass_over_picture(options_, path);
+        },
+        [](const Decoded& decoded) { return weight(decoded); });
+    start_ahead();
+  }
   void start_ahead() {
     ahead_->start(static_cast<std::int64_t>(next_), static_cast<std::int64_t>(listing_.size()));
   }
@@ -108,6 +125,8 @@ class FolderStream : public Stream {
   std::size_t next_ = 0;
   std::optional<ListedPicture> last_;  // reading continues after it, whether it is there or not
   std::uint64_t given_ = 0;
+  StreamShare share_;
+  std::int64_t divided_ = 0;  // samples given since the stream was divided
   std::atomic<bool> stopped_ = false;
   std::optional<ReadAhead<Decoded>> ahead_;  // its threads use the members above
 };

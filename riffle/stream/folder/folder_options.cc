@@ -1,6 +1,8 @@
 #include "riffle/stream/folder/folder_options.h"
 
+#include <cstddef>
 #include <limits>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -8,6 +10,36 @@
 #include "riffle/base/text.h"
 
 namespace riffle {
+namespace {
+
+// Returns what `open` makes of the file's bytes, or why they cannot be had.
+Decoded load_bytes(const FolderOptions& options, const std::string& path,
+                   Decoded (*open)(std::span<const std::byte>, const Decoding&)) {
+  const auto file = options.root / path;
+  Decoded loaded;
+  std::error_code error;
+  const auto size = std::filesystem::file_size(file, error);
+  if (error) {
+    loaded.failure = {kUnreadable, error.message()};
+    return loaded;
+  }
+  if (!options.rules.links_anywhere && leads_out(options.root, file)) {
+    loaded.failure = {"leads out", "a link out of the folder; links=anywhere follows it"};
+    return loaded;
+  }
+  if (size > kMaxPictureBytes) {
+    loaded.failure = {"too large", bytes_text(size)};
+    return loaded;
+  }
+  try {
+    return open(read_bytes(file), options.decoding);
+  } catch (const Error& unreadable) {
+    loaded.failure = {kUnreadable, unreadable.what()};
+  }
+  return loaded;
+}
+
+}  // namespace
 
 FolderOptions read_folder_options(Uri& uri) {
   FolderOptions options;
@@ -31,28 +63,12 @@ FolderOptions read_folder_options(Uri& uri) {
 }
 
 Decoded load_picture(const FolderOptions& options, const std::string& path) {
-  const auto file = options.root / path;
-  Decoded loaded;
-  std::error_code error;
-  const auto size = std::filesystem::file_size(file, error);
-  if (error) {
-    loaded.failure = {kUnreadable, error.message()};
-    return loaded;
-  }
-  if (!options.rules.links_anywhere && leads_out(options.root, file)) {
-    loaded.failure = {"leads out", "a link out of the folder; links=anywhere follows it"};
-    return loaded;
-  }
-  if (size > kMaxPictureBytes) {
-    loaded.failure = {"too large", bytes_text(size)};
-    return loaded;
-  }
-  try {
-    return decode(read_bytes(file), options.decoding);
-  } catch (const Error& unreadable) {
-    loaded.failure = {kUnreadable, unreadable.what()};
-  }
-  return loaded;
+  return load_bytes(options, path, decode);
+}
+
+Decoded pass_over_picture(const FolderOptions& options, const std::string& path) {
+  if (!options.decoding.keep_file) return pass_over({}, options.decoding);
+  return load_bytes(options, path, pass_over);
 }
 
 Sample folder_sample(const FolderOptions& options, const std::string& path, Picture picture,

@@ -32,6 +32,8 @@ constexpr const char* kUnreadable = "unreadable";
 
 // Reads and decodes the file at `path`, relative to the root. Any thread.
 Decoded load_picture(const FolderOptions& options, const std::string& path);
+// Returns the same without decoding it, and without reading it unless pictures keep their files.
+Decoded pass_over_picture(const FolderOptions& options, const std::string& path);
 
 // Returns the sample of the picture at `path`, relative to the root.
 Sample folder_sample(const FolderOptions& options, const std::string& path, Picture picture,

@@ -19,6 +19,7 @@ class LimitStream : public Shape {
     return sample;
   }
 
+  bool divide(const StreamShare& share) override { return below().divide(share); }
   bool endless() const override { return false; }
 
   std::string position() const override {

@@ -22,6 +22,7 @@ class LoopStream : public Shape {
     return sample;
   }
 
+  bool divide(const StreamShare& share) override { return below().divide(share); }
   bool endless() const override { return times_ == 0 || Shape::endless(); }
   std::optional<std::int64_t> period() const override {
     return period_ ? period_ : Shape::period();
@@ -36,6 +37,7 @@ class LoopStream : public Shape {
     below().seek(read.below[0]);
     given_ = read.numbers[0];
     pass_ = read.numbers[1];
+    if (pass_ == 0) period_.reset();
   }
 
  private:

@@ -39,5 +39,17 @@ TEST(Loop, AStopIsNotAnEnd) {
   EXPECT_EQ(stream->position(), position);
 }
 
+TEST(Loop, IsNotRepeatingInItsFirstPass) {
+  const auto stream = open_shapes(generated({.samples = 5}), "loop");
+  take(*stream, 3);
+  const auto first_pass = stream->position();
+  take(*stream, 3);
+  EXPECT_EQ(stream->period(), 5);
+  stream->seek(first_pass);
+  EXPECT_EQ(stream->period(), std::nullopt);
+  take(*stream, 3);
+  EXPECT_EQ(stream->period(), 5);
+}
+
 }  // namespace
 }  // namespace riffle

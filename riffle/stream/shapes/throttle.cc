@@ -28,6 +28,7 @@ class ThrottleStream : public Shape {
     return sample;
   }
 
+  bool divide(const StreamShare& share) override { return below().divide(share); }
   // The clock starts again wherever the stream continues, so the place is that of the stream below.
   std::string position() const override { return below().position(); }
   void seek(const std::string& position) override { below().seek(position); }

@@ -40,8 +40,9 @@ struct ShardItem {
   std::size_t shard = 0;
   std::string label;
   std::vector<std::byte> bytes;
-  DecodeFailure failure;  // without a reason if there are bytes
-  ShardPlace after;       // where the next item begins
+  DecodeFailure failure;        // without a reason if there are bytes
+  ShardPlace after;             // where the next item begins
+  bool is_passed_over = false;  // another reader of the stream decodes it (Stream::divide())
 };
 
 class ShardReader {

@@ -89,6 +89,10 @@ class ShardsStream : public Stream {
       place_ = item.after;
       auto key = paths_[item.shard];
       if (!item.member.empty()) key += ':' + item.member;
+      if (!share_.is_whole()) {
+        ++divided_;
+        if (!opened->decoded.picture) opened->decoded.picture.emplace();
+      }
       if (!opened->decoded.picture) {
         skips_.add(key, opened->decoded.failure.reason, opened->decoded.failure.detail);
         continue;
@@ -154,6 +158,13 @@ class ShardsStream : public Stream {
     given_ = static_cast<std::uint64_t>(given);
   }
 
+  bool divide(const StreamShare& share) override {
+    ahead_.reset();
+    share_ = share;
+    divided_ = 0;
+    return true;
+  }
+
   void stop() override { stopped_ = true; }
 
   std::map<std::string, std::int64_t> skipped() const override { return skips_.counts(); }
@@ -162,7 +173,13 @@ class ShardsStream : public Stream {
   void start() {
     reader_.emplace(paths_, options_.labels, place_, stopped_);
     ahead_.emplace(
-        options_.decoding.threads, kAheadBytes, [this] { return reader_->next(); },
+        options_.decoding.threads, kAheadBytes,
+        // While the stream is divided, each item is a sample.
+        [this, before = divided_]() mutable {
+          auto item = reader_->next();
+          if (item) item->is_passed_over = !share_.has(before++);
+          return item;
+        },
         [this](ShardItem&& item) { return open(std::move(item)); },
         [](const OpenedItem& opened) { return weight(opened.decoded); });
   }
@@ -180,10 +197,12 @@ class ShardsStream : public Stream {
 
   OpenedItem open(ShardItem item) const {
     OpenedItem opened;
-    if (item.failure.reason.empty()) {
-      opened.decoded = decode(item.bytes, options_.decoding);
-    } else {
+    if (!item.failure.reason.empty()) {
       opened.decoded.failure = std::move(item.failure);
+    } else if (item.is_passed_over) {
+      opened.decoded = pass_over(item.bytes, options_.decoding);
+    } else {
+      opened.decoded = decode(item.bytes, options_.decoding);
     }
     item.bytes = {};  // not needed while the picture waits
     opened.item = std::move(item);
@@ -196,6 +215,8 @@ class ShardsStream : public Stream {
   SkipLog skips_;
   ShardPlace place_;
   std::uint64_t given_ = 0;
+  StreamShare share_;
+  std::int64_t divided_ = 0;  // samples given since the stream was divided
   std::atomic<bool> stopped_ = false;
   std::optional<ShardReader> reader_;                      // from place_ on, once reading has begun
   std::optional<PullAhead<ShardItem, OpenedItem>> ahead_;  // its threads use the members above

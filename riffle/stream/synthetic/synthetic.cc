@@ -83,13 +83,21 @@ class SyntheticStream : public Stream {
     enter(clip);
     const float time = (static_cast<float>(frame) + 0.5f) / static_cast<float>(settings_.frames);
     Sample sample;
-    sample.picture =
-        painter_.paint(*scene_, time, Random(settings_.seed, Purpose("synthetic noise"), shown));
+    if (share_.has(divided_++)) {
+      sample.picture =
+          painter_.paint(*scene_, time, Random(settings_.seed, Purpose("synthetic noise"), shown));
+    }
     sample.index = next_++;
     sample.clip = static_cast<std::int64_t>(clip);
     sample.label = label_;
     sample.key = cat("clip ", clip, " frame ", frame);
     return sample;
+  }
+
+  bool divide(const StreamShare& share) override {
+    share_ = share;
+    divided_ = 0;
+    return true;
   }
 
   bool endless() const override { return settings_.samples == 0; }
@@ -156,6 +164,8 @@ class SyntheticStream : public Stream {
   const std::vector<SceneClass> classes_;
   ScenePainter painter_;
   std::uint64_t next_ = 0;
+  StreamShare share_;
+  std::int64_t divided_ = 0;  // samples given since the stream was divided
 
   std::optional<Scene> scene_;  // of clip_
   std::uint64_t clip_ = 0;
