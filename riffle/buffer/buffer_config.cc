@@ -42,6 +42,9 @@ void BufferConfig::describe(Fields& fields) {
   fields.add("buffer.weight_limit", weight_limit,
              "merge: a sample's weight grows up to this, however many are merged into it; 0: no "
              "limit");
+  fields.add("buffer.merge_reach", merge_reach,
+             "merge: a sample takes over all the weight of an equal one, less of one farther away, "
+             "and nothing from this distance on; 0: always all");
   fields.add("buffer.draw", draw, {{"uniform", DrawRule::uniform}, {"weight", DrawRule::weight}},
              "how likely a sample is to be drawn: all the same, or by its weight (merge)");
   fields.add("buffer.draw_exponent", draw_exponent,
@@ -74,6 +77,10 @@ void BufferConfig::validate() const {
   if (half_life < 0) {
     throw Error(
         cat("buffer.half_life must be 0 (weights do not fade) or more, but is ", half_life));
+  }
+  if (!(merge_reach >= 0 && merge_reach <= 2)) {
+    throw Error(cat("buffer.merge_reach must be from 0 to 2, a cosine distance, but is ",
+                    merge_reach));
   }
   if (!(weight_limit >= 0)) {
     throw Error(cat("buffer.weight_limit must be 0 (no limit) or more, but is ", weight_limit));

@@ -37,7 +37,9 @@ struct BufferConfig {
   double merge_exponent = 1;   // of the weights in the cost of a pair: 0, 0.25, 0.5, 0.75 or 1
   std::int64_t half_life = 0;  // of weights, in samples; 0: they do not fade
   StayRule stays = StayRule::drawn;
-  double weight_limit = 8;  // that weights grow to; 0: none. Why: docs/results/hostile.md
+  // Why these two: docs/results/hostile.md.
+  double weight_limit = 16;  // that weights grow to; 0: none
+  double merge_reach = 0.5;  // distance from which on no weight is taken over; 0: always all of it
 
   // Whether each sample has two pictures, its own and its partner's. Not a key: augment.temporal
   // says so (LearnerConfig::buffer_config).

@@ -11,7 +11,8 @@ namespace riffle {
 NearestIndexConfig Merge::index_config(const PolicySetting& setting) {
   NearestIndexConfig index = MinRed::index_config(setting);
   index.merge = MergeRule{.quarters = static_cast<int>(4 * setting.config.merge_exponent),
-                          .stays = setting.config.stays};
+                          .stays = setting.config.stays,
+                          .reach = setting.config.merge_reach};
   if (setting.config.weight_limit > 0) index.merge->weight_limit = setting.config.weight_limit;
   return index;
 }

@@ -63,6 +63,15 @@ RIFFLE_HOST_DEVICE inline double merged_weight(double stayer, double leaver, dou
   return limited > stayer ? limited : stayer;
 }
 
+// Returns how much of a weight goes over to a row at this distance: all of it to an equal one, less
+// in proportion to the distance, nothing from `reach` on, which is in the units of keys; 0: always
+// all of it. Divided, not multiplied: nothing that a fused multiply-add could round in another way.
+RIFFLE_HOST_DEVICE inline double handed_over(double weight, DistanceKey distance, double reach) {
+  if (reach == 0) return weight;
+  const double rest = reach - static_cast<double>(distance);
+  return rest > 0 ? weight / (reach / rest) : 0;
+}
+
 // Returns who of a merged pair stays when chance decides: the older one with a probability in
 // proportion to the weights, as a function of the two ages and weights alone.
 RIFFLE_HOST_DEVICE inline bool older_stays(std::uint64_t older_age, std::uint64_t newer_age,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -25,6 +26,7 @@ BufferConfig merge_config(StayRule stays = StayRule::heavier) {
   config.policy = "merge";
   config.stays = stays;
   config.tie = TieRule::newer;
+  config.merge_reach = 0;  // whole weights, which are easy to follow
   config.feature_type = FeatureType::float32;
   return config;
 }
@@ -52,11 +54,11 @@ TEST(Merge, LoneSamplesGoBeforeWhatStandsForMany) {
     config.merge_exponent = exponent;
     auto policy = make_merge(config);
     policy.inserted(Slots{0, 1}, angles({0, 14}));
-    for (int repeat = 0; repeat < 9; ++repeat) {
+    for (int repeat = 0; repeat < 17; ++repeat) {
       policy.inserted(Slots{2, 3}, angles({0, 14}));
       EXPECT_THAT(policy.evict(2), ElementsAre(2, 3));
     }
-    EXPECT_EQ(policy.weights()[0], 8) << "the default limit";
+    EXPECT_EQ(policy.weights()[0], 16) << "the default limit";
     // Samples 40 degrees apart from one another, as junk is.
     policy.inserted(Slots{4, 5, 6, 7, 8}, angles({90, 130, 170, 210, 250}));
     const Slot first = policy.evict(1).front();
@@ -73,6 +75,20 @@ TEST(Merge, WeightsGrowUpToTheLimit) {
   EXPECT_EQ(policy.weights()[0], 2);
   policy.evict(2);
   EXPECT_EQ(policy.weights()[0], 2.5);
+}
+
+TEST(Merge, AWeightGoesOverInPartTheLessTheFartherAway) {
+  BufferConfig config = merge_config();
+  config.merge_reach = 0.5;
+  for (const double degrees : {0.0, 30.0, 50.0, 60.0, 90.0}) {
+    auto policy = make_merge(config);
+    policy.inserted(Slots{0, 1}, angles({0, degrees}));
+    const Slot stayed = 1 - policy.evict(1).front();
+    const double distance = 1 - std::cos(degrees * std::numbers::pi / 180);
+    EXPECT_NEAR(policy.weights()[static_cast<std::size_t>(stayed)],
+                1 + std::max(0.0, 1 - distance / 0.5), 1e-6)
+        << degrees;
+  }
 }
 
 TEST(Merge, WithALimitOfOneItIsMinRed) {

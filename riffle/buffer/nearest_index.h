@@ -48,6 +48,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "riffle/buffer/buffer_config.h"
+#include "riffle/buffer/nearest_distance.h"
 
 namespace riffle {
 
@@ -58,6 +59,11 @@ struct MergeRule {
   StayRule stays = StayRule::drawn;
   // A row that takes another's weight over ends with at most this much, or with what it had.
   double weight_limit = std::numeric_limits<double>::infinity();
+  // The distance from which on nothing is taken over (handed_over() in merge_cost.h); 0: none.
+  double reach = 0;
+
+  // The same in units of keys.
+  double key_reach() const { return reach * kKeysPerUnit; }
 };
 
 struct NearestIndexConfig {

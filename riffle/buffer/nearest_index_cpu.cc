@@ -182,13 +182,13 @@ std::int64_t NearestIndexCpu::who_leaves(std::int64_t a, std::int64_t b) const {
   return a_is_older == (config_.tie == TieRule::older) ? a : b;
 }
 
-Removal NearestIndexCpu::remove(std::int64_t a, std::int64_t b) {
+Removal NearestIndexCpu::remove(std::int64_t a, std::int64_t b, DistanceKey distance) {
   const std::int64_t leaver = who_leaves(a, b);
   const std::int64_t stayer = leaver == a ? b : a;
   drop(leaver);
   if (config_.merge) {
-    weights_[stayer] =
-        merged_weight(weights_[stayer], weights_[leaver], config_.merge->weight_limit);
+    const double added = handed_over(weights_[leaver], distance, config_.merge->key_reach());
+    weights_[stayer] = merged_weight(weights_[stayer], added, config_.merge->weight_limit);
     set_inverse_weight(stayer);
   }
   return {leaver, stayer};
@@ -217,7 +217,7 @@ std::vector<Removal> NearestIndexCpu::take(std::span<const std::int64_t> changed
       nearest = nearest_of(top.slot);
     }
     if (nearest.key == top.key && nearest.slot >= 0) {
-      taken.push_back(remove(top.slot, nearest.slot));
+      taken.push_back(remove(top.slot, nearest.slot, nearest.distance));
       if (taken.back().slot == top.slot) continue;
     }
     if (nearest.key == kNoKey) continue;
@@ -253,13 +253,13 @@ NearestIndexCpu::Nearest NearestIndexCpu::nearest_of(std::int64_t slot) const {
     const DistanceKey key = cost(keys[e], slot, slots[e]);
     const bool earlier = first.slot < 0 || key < first.key ||
                          (key == first.key && changed_[slots[e]] < changed_[first.slot]);
-    if (earlier) first = {key, slots[e]};
+    if (earlier) first = {key, slots[e], keys[e]};
     if (!config_.merge) break;  // the list is in order
   }
-  if (first.slot < 0) return {bound, -1};
+  if (first.slot < 0) return {.key = bound};
   const bool certain =
       first.key != bound ? first.key < bound : changed_[first.slot] <= bound_change;
-  return certain ? first : Nearest{bound, -1};
+  return certain ? first : Nearest{.key = bound};
 }
 
 }  // namespace riffle

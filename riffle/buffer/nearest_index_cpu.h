@@ -38,6 +38,7 @@ class NearestIndexCpu : public NearestIndex {
     DistanceKey key = kNoKey;
     // -1: nobody known; the row must be looked at again before the key can be trusted.
     std::int64_t slot = -1;
+    DistanceKey distance = kNoKey;
   };
   struct Candidate {
     float similarity;
@@ -113,7 +114,7 @@ class NearestIndexCpu : public NearestIndex {
   DistanceKey cost(DistanceKey distance, std::int64_t a, std::int64_t b) const;
   std::int64_t who_leaves(std::int64_t a, std::int64_t b) const;
   // Takes one end of a pair out; the other takes its weight over.
-  Removal remove(std::int64_t a, std::int64_t b);
+  Removal remove(std::int64_t a, std::int64_t b, DistanceKey distance);
   void set_inverse_weight(std::int64_t slot);
   bool owns(std::int64_t owner, std::int64_t other) const {
     return changed_[other] != 0 && changed_[other] < changed_[owner];

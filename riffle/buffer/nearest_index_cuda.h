@@ -21,7 +21,7 @@ constexpr int kRescans = 16;  // rows looked at again in one go
 constexpr int kUnweighted = -1;
 
 // Words that kernels leave for one another and for the host, in one array of ints; the rows taken
-// follow at kTaken, each with the row of its pair that stayed.
+// follow at kTaken, kTakenWords for each.
 enum Word : int {
   kCount,      // rows taken by the last selection
   kBlocked,    // the row that must be looked at again before the selection can continue, or -1
@@ -33,8 +33,10 @@ enum Word : int {
   kRescanned,  // rows looked at again, in all
   kExamined,   // candidates looked at while removing, in all
   kWords = 16,
-  kTaken = kWords
+  kTaken = kWords,
 };
+// Of each row taken: its slot, that of the row of its pair that stayed, and their distance.
+constexpr int kTakenWords = 3;
 
 // The index, as kernels see it. Lists as in NearestIndex::Lists.
 struct View {
@@ -47,6 +49,7 @@ struct View {
   int quarters;       // of the weights' exponent; kUnweighted: rows have no weights
   bool draws_stayer;  // chance decides who stays, in proportion to the weights
   double weight_limit;
+  double reach;  // MergeRule::key_reach()
   double rounding;  // what a product may be wrong by
   void* rows;
   double* inverse_norms;

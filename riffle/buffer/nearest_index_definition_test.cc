@@ -37,10 +37,12 @@ class History {
     config_.neighbours = 1 + static_cast<std::int64_t>(random_.below(4));
     config_.device = at::Device(device);
     static constexpr double kLimits[] = {1, 1.5, 4, 1e300};
+    static constexpr double kReaches[] = {0, 0.3, 0.5, 1.7};
     if (weighted) {
       config_.merge = MergeRule{.quarters = static_cast<int>(random_.below(5)),
                                 .stays = number / 4 % 2 == 0 ? StayRule::drawn : StayRule::heavier,
-                                .weight_limit = kLimits[random_.below(std::size(kLimits))]};
+                                .weight_limit = kLimits[random_.below(std::size(kLimits))],
+                                .reach = kReaches[random_.below(std::size(kReaches))]};
     }
     whole_weights_ = random_.chance(0.5f);
     index_ = NearestIndex::create(config_);

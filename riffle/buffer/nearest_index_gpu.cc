@@ -85,7 +85,7 @@ class NearestIndexGpu : public NearestIndex {
     tiles_ = at::full({2, tiles}, -1, on.dtype(at::kInt));
     uncertain_ = at::zeros({gpu::kRescans}, on.dtype(at::kInt));
     rescan_keys_ = at::empty({gpu::kRescans, slots}, on.dtype(at::kInt));
-    words_ = at::zeros({gpu::kTaken + 2 * slots}, on.dtype(at::kInt));
+    words_ = at::zeros({gpu::kTaken + gpu::kTakenWords * slots}, on.dtype(at::kInt));
     words_.narrow(0, gpu::kRefused, 1).fill_(-1);
     products_ = at::empty({kRowBlock * std::min(kColumnBlock, round_up(padded, gpu::kPart))},
                           on.dtype(at::kFloat));
@@ -102,6 +102,7 @@ class NearestIndexGpu : public NearestIndex {
     view_.quarters = config.merge ? config.merge->quarters : gpu::kUnweighted;
     view_.draws_stayer = config.merge && config.merge->stays == StayRule::drawn;
     view_.weight_limit = config.merge ? config.merge->weight_limit : 0;
+    view_.reach = config.merge ? config.merge->key_reach() : 0;
     view_.rounding = rounding_;
     view_.rows = rows_.data_ptr();
     view_.inverse_norms = data<double>(inverse_norms_);
@@ -257,7 +258,7 @@ class NearestIndexGpu : public NearestIndex {
     while (true) {
       const std::int64_t rest = n - static_cast<std::int64_t>(taken.size());
       checked(gpu::select_rows(view_, static_cast<int>(rest), blocked, stream()));
-      const at::Tensor words = words_.narrow(0, 0, gpu::kTaken + 2 * rest).cpu();
+      const at::Tensor words = words_.narrow(0, 0, gpu::kTaken + gpu::kTakenWords * rest).cpu();
       const int* word = words.data_ptr<int>();
       if (word[gpu::kRefused] >= 0) {
         accept_refusal();
@@ -265,12 +266,15 @@ class NearestIndexGpu : public NearestIndex {
       }
       unchecked_ = false;
       for (int i = 0; i < word[gpu::kCount]; ++i) {
-        const Removal removal{word[gpu::kTaken + 2 * i], word[gpu::kTaken + 2 * i + 1]};
+        const int* each = word + gpu::kTaken + gpu::kTakenWords * i;
+        const Removal removal{each[0], each[1]};
         taken.push_back(removal);
         changed_[removal.slot] = 0;
         if (config_.merge) {
-          weights_[removal.into] = merged_weight(weights_[removal.into], weights_[removal.slot],
-                                                 config_.merge->weight_limit);
+          const double added =
+              handed_over(weights_[removal.slot], static_cast<DistanceKey>(each[2]), view_.reach);
+          weights_[removal.into] =
+              merged_weight(weights_[removal.into], added, config_.merge->weight_limit);
         }
       }
       blocked = word[gpu::kBlocked];

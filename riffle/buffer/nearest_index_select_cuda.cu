@@ -307,7 +307,8 @@ __global__ void __launch_bounds__(kWarp) select_kernel(View view, int tiles, int
     const unsigned long long bound_change = view.bound_change[slot];
     const long long list = static_cast<long long>(slot) * view.neighbours;
     const int other = lane < view.neighbours ? view.list_slots[list + lane] : -1;
-    unsigned other_key = lane < view.neighbours ? view.list_keys[list + lane] : kNoKey;
+    const unsigned distance = lane < view.neighbours ? view.list_keys[list + lane] : kNoKey;
+    unsigned other_key = distance;
     const unsigned long long other_change = other >= 0 ? view.changed[other] : 0;
     const bool is_owned = other_change != 0 && other_change < change;
     unsigned owned = __ballot_sync(kAll, is_owned);
@@ -324,14 +325,17 @@ __global__ void __launch_bounds__(kWarp) select_kernel(View view, int tiles, int
     }
     int head = -1;
     unsigned head_key = bound;
+    unsigned head_distance = kNoKey;
     if (owned != 0) {
       const int e = __ffs(owned) - 1;
       const unsigned known = __shfl_sync(kAll, other_key, e);
       const unsigned long long known_change = __shfl_sync(kAll, other_change, e);
       const int known_slot = __shfl_sync(kAll, other, e);
+      const unsigned known_distance = __shfl_sync(kAll, distance, e);
       if (known != bound ? known < bound : known_change <= bound_change) {
         head = known_slot;
         head_key = known;
+        head_distance = known_distance;
       }
     }
 
@@ -349,11 +353,13 @@ __global__ void __launch_bounds__(kWarp) select_kernel(View view, int tiles, int
     const int stayer = leaver == slot ? head : slot;
     __syncwarp();
     if (lane == 0) {
-      view.words[kTaken + 2 * taken] = leaver;
-      view.words[kTaken + 2 * taken + 1] = stayer;
+      int* words = view.words + kTaken + kTakenWords * taken;
+      words[0] = leaver;
+      words[1] = stayer;
+      words[2] = static_cast<int>(head_distance);
       if (view.quarters != kUnweighted) {
-        view.weights[stayer] =
-            merged_weight(view.weights[stayer], view.weights[leaver], view.weight_limit);
+        const double added = handed_over(view.weights[leaver], head_distance, view.reach);
+        view.weights[stayer] = merged_weight(view.weights[stayer], added, view.weight_limit);
         set_inverse_weight(view, stayer);
       }
       view.changed[leaver] = 0;

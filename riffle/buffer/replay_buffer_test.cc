@@ -375,6 +375,7 @@ TEST(ReplayBuffer, HeavySamplesAreDrawnMoreOftenWhenAskedTo) {
     config.draw = rule;
     config.draw_exponent = 1;
     config.weight_limit = 0;
+    config.merge_reach = 0;
     ReplayBuffer buffer(config, 4, kSize, kDim, 1);
     // Eight directions, one of which comes again and again.
     at::Tensor features = at::zeros({8, kDim});

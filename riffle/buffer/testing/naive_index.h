@@ -87,7 +87,13 @@ class NaiveIndex {
       taken.push_back({leaver, stayer});
       if (merge_) {
         double& weight = rows_.at(stayer).weight;
-        weight = std::max(weight, std::min(weight + rows_.at(leaver).weight, merge_->weight_limit));
+        double added = rows_.at(leaver).weight;
+        if (merge_->reach > 0) {
+          const double reach = merge_->reach * (1 << 30);
+          const auto distance = static_cast<double>(first->distance);
+          added = distance < reach ? added / (reach / (reach - distance)) : 0;
+        }
+        weight = std::max(weight, std::min(weight + added, merge_->weight_limit));
       }
       rows_.erase(leaver);
       std::erase_if(pairs, [&](auto& p) { return p.a == leaver || p.b == leaver; });
