@@ -9,8 +9,9 @@ mean cosine distance of past real frames to the nearest sample held (smaller: th
     bench/kept_features.py --junk 0.2 --seeds 3
     bench/kept_features.py --junk 0.2 --rules reservoir,minred,merge:1:heavier,merge:0.5:drawn
 
-Rules: fifo, reservoir, minred, merge:EXPONENT:heavier|drawn[:HALF_LIFE[:LIMIT]]. This is brute force in
-float64 with numpy, meant for looking at ideas; riffle's index does the same at any size.
+Rules: fifo, reservoir, minred, merge:EXPONENT:heavier|drawn[:HALF_LIFE[:LIMIT[:REACH]]]; riffle's default is
+merge:1:drawn:0:16:0.5. This is brute force in float64 with numpy, meant for looking at ideas; riffle's index does the same at
+any size.
 """
 import argparse
 
@@ -43,6 +44,7 @@ class Buffer:
         self.drawn = len(options) > 1 and options[1] == "drawn"
         self.half_life = float(options[2]) if len(options) > 2 else 0.0
         self.limit = float(options[3]) if len(options) > 3 else np.inf
+        self.reach = float(options[4]) if len(options) > 4 else np.inf
         self.rng, self.capacity, self.size, self.arrivals = rng, args.capacity, 0, 0
         rows = args.capacity + 1
         self.z = np.zeros((rows, args.dim))
@@ -84,7 +86,8 @@ class Buffer:
         else:
             a_stays = (self.weight[a], -self.age[a]) > (self.weight[b], -self.age[b])
         leaver, stayer = (b, a) if a_stays else (a, b)
-        self.weight[stayer] = min(self.weight[stayer] + self.weight[leaver], self.limit)
+        handed_over = self.weight[leaver] * max(0.0, 1 - self.distance[a, b] / self.reach)
+        self.weight[stayer] = max(self.weight[stayer], min(self.weight[stayer] + handed_over, self.limit))
         return int(leaver)
 
     def remove(self, slot):
