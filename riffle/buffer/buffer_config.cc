@@ -79,8 +79,8 @@ void BufferConfig::validate() const {
         cat("buffer.half_life must be 0 (weights do not fade) or more, but is ", half_life));
   }
   if (!(merge_reach >= 0 && merge_reach <= 2)) {
-    throw Error(cat("buffer.merge_reach must be from 0 to 2, a cosine distance, but is ",
-                    merge_reach));
+    throw Error(
+        cat("buffer.merge_reach must be from 0 to 2, a cosine distance, but is ", merge_reach));
   }
   if (!(weight_limit >= 0)) {
     throw Error(cat("buffer.weight_limit must be 0 (no limit) or more, but is ", weight_limit));

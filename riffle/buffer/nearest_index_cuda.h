@@ -49,7 +49,7 @@ struct View {
   int quarters;       // of the weights' exponent; kUnweighted: rows have no weights
   bool draws_stayer;  // chance decides who stays, in proportion to the weights
   double weight_limit;
-  double reach;  // MergeRule::key_reach()
+  double reach;     // MergeRule::key_reach()
   double rounding;  // what a product may be wrong by
   void* rows;
   double* inverse_norms;

@@ -132,8 +132,8 @@ TEST_F(ConfigTest, WithoutABufferEachBatchIsUsedOnce) {
 
 TEST_F(ConfigTest, ValuesOutOfRangeAreRefused) {
   for (const char* assignment :
-       {"train.batch=1", "train.lr=0", "train.momentum=1", "train.max_updates=-1", "metrics.every=0",
-        "checkpoint.every=-1", "train.updates=0"}) {
+       {"train.batch=1", "train.lr=0", "train.momentum=1", "train.max_updates=-1",
+        "metrics.every=0", "checkpoint.every=-1", "train.updates=0"}) {
     ConfigBuilder builder;
     builder.set_assignment(assignment);
     EXPECT_THROW(builder.build(), Error) << assignment;

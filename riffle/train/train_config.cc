@@ -31,8 +31,9 @@ void TrainConfig::describe(Fields& fields) {
               {"constant-then-decay", ScheduleKind::constant_then_decay}},
              "learning rate over the run");
   fields.add("train.final_lr", final_lr, "where the cosine ends, as a share of lr");
-  fields.add("train.decay_from", decay_from,
-             "constant-then-decay: share of the run before the decay; a run without an end has none");
+  fields.add(
+      "train.decay_from", decay_from,
+      "constant-then-decay: share of the run before the decay; a run without an end has none");
   fields.add("train.fixed_predictor_lr", fixed_predictor_lr,
              "the predictor keeps the initial learning rate");
   fields.add("train.warm_features", warm_features,
