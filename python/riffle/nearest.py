@@ -143,7 +143,7 @@ class NearestIndex:
 
         >>> index = riffle.NearestIndex(slots=2, dim=2, policy="merge")
         >>> index.weigh([0, 1], [2.0, 3.0])
-        >>> index.set([0, 1], [[1.0, 0.0], [0.9, 0.1]])
+        >>> index.set([0, 1], [[1.0, 0.0], [1.0, 0.0]])
         >>> kept = index.take(1).into
         >>> index.weights()[kept]
         tensor([5.], dtype=torch.float64)

@@ -33,7 +33,7 @@ def shell_blocks():
     blocks = re.findall(r"```sh\n(.*?)```", TUTORIAL, re.S)
     assert blocks[0].strip() == "make build"
     for block in blocks[1:]:
-        for long, short in [("--max-updates 2000", "--max-updates 30"), ("checkpoint.every=200", "checkpoint.every=5"),
+        for long, short in [("--max-updates 2000", "--max-updates 150"), ("checkpoint.every=200", "checkpoint.every=5"),
                             ("--width 16 --capacity 256 --batch 32", "--width 4 --capacity 64 --batch 8 --threads 1")]:
             block = block.replace(long, short)
         yield block
