@@ -21,7 +21,6 @@ import multiprocessing
 import os
 import pathlib
 import statistics
-import struct
 import subprocess
 import tempfile
 import time
@@ -87,19 +86,6 @@ class ResNet18(nn.Module):
     def forward(self, x):
         x = nn.functional.max_pool2d(torch.relu(self.bn1(self.conv1(x))), 3, 2, 1)
         return self.layer4(self.layer3(self.layer2(self.layer1(x)))).mean(dim=(2, 3))
-
-
-def write_safetensors(path, network):
-    header, values = {}, b""
-    for name, tensor in network.state_dict().items():
-        if tensor.dtype != torch.float32:
-            continue  # num_batches_tracked
-        data = tensor.numpy().tobytes()
-        header[name] = {"dtype": "F32", "shape": list(tensor.shape),
-                        "data_offsets": [len(values), len(values) + len(data)]}
-        values += data
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + values)
 
 
 def by_riffle(options, stream, encoder, out):
@@ -179,10 +165,10 @@ def main():
             print(f"{options.pictures} files of {options.width} x {options.height} px, {bytes_each} bytes each", flush=True)
         torch.manual_seed(0)
         network = ResNet18(options.network_width)
-        write_safetensors(work / "encoder.safetensors", network)
+        torch.save(network.state_dict(), work / "encoder.pth")
         ratios = []
         for number in range(options.rounds):
-            ours = by_riffle(options, stream, work / "encoder.safetensors", work / f"kept-{number}")
+            ours = by_riffle(options, stream, work / "encoder.pth", work / f"kept-{number}")
             print(f"riffle curate: {ours['images_per_s']:.0f} pictures/s over {ours['samples']} pictures and "
                   f"{ours['seconds']:.1f} s, of which the selection took {100 * ours['selection_share']:.1f} % and the "
                   f"end {ours['finish_s']:.1f} s", flush=True)

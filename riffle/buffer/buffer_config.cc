@@ -49,7 +49,7 @@ void BufferConfig::describe(Fields& fields) {
              "how likely a sample is to be drawn: all the same, or by its weight (merge)");
   fields.add("buffer.draw_exponent", draw_exponent,
              "draw=weight: exponent of the weights, 0 to 1; 1 brings back the stream's own shares, "
-             "with weight_limit=0");
+             "with weight_limit=0 and merge_reach=0");
   fields.add("buffer.tie", tie, {{"older", TieRule::older}, {"newer", TieRule::newer}},
              "minred: who of the two most similar samples leaves; merge with stays=heavier: of "
              "equal weights");
