@@ -77,7 +77,9 @@ class Buffer:
         cost = self.distance[:n, :n]
         if self.name == "merge":
             w = self.weight[:n]
-            cost = cost * (1 / (1 / w[:, None] + 1 / w[None, :])) ** self.exponent
+            cost = np.minimum(cost, 2)
+            cost = cost / (1 + cost / self.reach) * (1 / (1 / w[:, None] + 1 / w[None, :])) ** self.exponent
+            np.fill_diagonal(cost, np.inf)
         a, b = np.unravel_index(np.argmin(cost), cost.shape)
         if self.name == "minred":
             return int(a if self.age[a] < self.age[b] else b)

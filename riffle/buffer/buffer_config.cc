@@ -43,8 +43,9 @@ void BufferConfig::describe(Fields& fields) {
              "merge: a sample's weight grows up to this, however many are merged into it; 0: no "
              "limit");
   fields.add("buffer.merge_reach", merge_reach,
-             "merge: a sample takes over all the weight of an equal one, less of one farther away, "
-             "and nothing from this distance on; 0: always all");
+             "merge: the distance at which two samples have nothing in common: no distance counts "
+             "for more, and a sample takes over all the weight of an equal one, less of one "
+             "farther away, and nothing from here on; 0: none");
   fields.add("buffer.draw", draw, {{"uniform", DrawRule::uniform}, {"weight", DrawRule::weight}},
              "how likely a sample is to be drawn: all the same, or by its weight (merge)");
   fields.add("buffer.draw_exponent", draw_exponent,

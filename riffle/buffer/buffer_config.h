@@ -39,7 +39,7 @@ struct BufferConfig {
   StayRule stays = StayRule::drawn;
   // Why these two: docs/results/hostile.md.
   double weight_limit = 16;  // that weights grow to; 0: none
-  double merge_reach = 0.5;  // distance from which on no weight is taken over; 0: always all of it
+  double merge_reach = 0.5;  // distance at which two samples have nothing in common; 0: none
 
   // Whether each sample has two pictures, its own and its partner's. Not a key: augment.temporal
   // says so (LearnerConfig::buffer_config).

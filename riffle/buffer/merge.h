@@ -8,9 +8,12 @@
 //
 // Repeats are merged first, since they are near. So are samples that stand alone, since they are
 // light: unlike MinRed, which keeps whatever is far from everything, this policy does not fill up
-// with junk. A weight goes over in part only, the less the farther the two are apart: a sample that
-// others were forced upon still counts as one that stands alone. Weights may have a limit; among
-// samples at it the nearest pair goes first, as in MinRed.
+// with junk. Two samples as far apart as `buffer.merge_reach` have nothing in common. No distance
+// counts for more than that, so being far from everything makes a sample no more precious. And a
+// weight goes over in part only, the less the farther the two are apart: a sample that others were
+// forced upon still counts as one that stands alone.
+//
+// Weights may have a limit; among samples at it the nearest pair goes first, as in MinRed.
 //
 // Weights fade: all are halved whenever `buffer.half_life` more samples have arrived, and samples
 // in between arrive a little heavier than the one before, so that at any time a sample counts half

@@ -14,14 +14,16 @@ template <int kQuarters>
   for (std::int64_t i = 0; i < count; ++i) {
     const float factor =
         to_the_quarters(1.0f / (row.inverse_weight + inverse_weights[i]), kQuarters);
-    products[i] = (products[i] * row.scale * scales[i] - row.reach) * factor;
+    const float nearness = products[i] * row.scale * scales[i] - row.ceiling;
+    products[i] = nearness / (1.0f - nearness * row.inverse_reach) * factor;
   }
 }
 
 }  // namespace
 
-DistanceKey merge_cost(DistanceKey distance, double factor) {
-  return std::bit_cast<DistanceKey>(static_cast<float>(static_cast<double>(distance) * factor));
+DistanceKey merge_cost(DistanceKey distance, double factor, double reach) {
+  const double counted = counted_distance(static_cast<double>(distance), reach);
+  return std::bit_cast<DistanceKey>(static_cast<float>(counted * factor));
 }
 
 DistanceKey cost_at_most(double cost) {

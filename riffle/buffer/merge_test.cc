@@ -91,6 +91,23 @@ TEST(Merge, AWeightGoesOverInPartTheLessTheFartherAway) {
   }
 }
 
+TEST(Merge, WhatIsFarFromEverythingIsNoMorePreciousThanTheReach) {
+  for (const double reach : {0.0, 0.5}) {
+    BufferConfig config = merge_config();
+    config.merge_reach = reach;
+    auto policy = make_merge(config);
+    policy.inserted(Slots{0, 1}, angles({0, 26}));
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      policy.inserted(Slots{2, 3}, angles({0, 26}));
+      EXPECT_THAT(policy.evict(2), ElementsAre(2, 3));
+    }
+    ASSERT_EQ(policy.weights()[0], 4);
+    // Two that stand for four each, at a distance of 0.1, and two lone ones at 0.9.
+    policy.inserted(Slots{4, 5}, angles({150, 234}));
+    EXPECT_EQ(policy.evict(1).front() >= 4, reach > 0) << reach;
+  }
+}
+
 TEST(Merge, WithALimitOfOneItIsMinRed) {
   BufferConfig config = merge_config();
   config.weight_limit = 1;

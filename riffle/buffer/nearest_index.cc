@@ -220,7 +220,8 @@ void NearestIndex::reinforce(std::span<const std::int64_t> slots, std::span<cons
   }
   for (std::size_t i = 0; i < slots.size(); ++i) {
     double& weight = weights_[slots[i]];
-    weight = merged_weight(weight, weights[i], config_.merge->weight_limit);
+    weight = merged_weight(weight, weights[i], /*distance=*/0, config_.merge->key_reach(),
+                           config_.merge->weight_limit);
   }
   // Costs only rise, so what rows remember of their pairs holds.
   raised(slots);

@@ -68,8 +68,8 @@ __device__ inline double merge_factor(const View& view, int a, int b) {
 // The order of two rows by what merging them costs: the distance itself without weights.
 __device__ inline unsigned cost_key(const View& view, unsigned distance, int a, int b) {
   if (view.quarters == kUnweighted) return distance;
-  const double cost = __dmul_rn(static_cast<double>(distance), merge_factor(view, a, b));
-  return __float_as_uint(__double2float_rn(cost));
+  const double counted = counted_distance(static_cast<double>(distance), view.reach);
+  return __float_as_uint(__double2float_rn(__dmul_rn(counted, merge_factor(view, a, b))));
 }
 
 __device__ inline void set_inverse_weight(const View& view, long long slot) {

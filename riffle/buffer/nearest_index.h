@@ -59,11 +59,14 @@ struct MergeRule {
   StayRule stays = StayRule::drawn;
   // A row that takes another's weight over ends with at most this much, or with what it had.
   double weight_limit = std::numeric_limits<double>::infinity();
-  // The distance from which on nothing is taken over (handed_over() in merge_cost.h); 0: none.
+  // How far apart rows may be and still have something in common: a distance counts for less than
+  // this (counted_distance() in merge_cost.h), and from it on nothing is taken over
+  // (merged_weight()); 0: no such distance.
   double reach = 0;
 
   // The same in units of keys.
   double key_reach() const { return reach * kKeysPerUnit; }
+  float inverse_reach() const { return reach == 0 ? 0.0f : static_cast<float>(1.0 / reach); }
 };
 
 struct NearestIndexConfig {

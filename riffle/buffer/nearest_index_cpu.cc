@@ -33,7 +33,7 @@ NearestIndexCpu::NearestIndexCpu(const NearestIndexConfig& config)
   }
   stats_.allowed_rounding = float32_rounding(config.dim);
   if (!config.merge) return;
-  stats_.allowed_rounding += kMergeRounding;
+  stats_.allowed_rounding += merge_rounding(config.merge->reach);
   inverse_weights_.assign(config.slots, 1.0f);
   ones_.assign(kColumnBlock, 1.0f);
 }
@@ -168,7 +168,8 @@ void NearestIndexCpu::product(at::Tensor& out, const at::Tensor& a, const at::Te
 
 DistanceKey NearestIndexCpu::cost(DistanceKey distance, std::int64_t a, std::int64_t b) const {
   if (!config_.merge) return distance;
-  return merge_cost(distance, merge_factor(weights_[a], weights_[b], config_.merge->quarters));
+  return merge_cost(distance, merge_factor(weights_[a], weights_[b], config_.merge->quarters),
+                    config_.merge->key_reach());
 }
 
 std::int64_t NearestIndexCpu::who_leaves(std::int64_t a, std::int64_t b) const {
@@ -187,8 +188,8 @@ Removal NearestIndexCpu::remove(std::int64_t a, std::int64_t b, DistanceKey dist
   const std::int64_t stayer = leaver == a ? b : a;
   drop(leaver);
   if (config_.merge) {
-    const double added = handed_over(weights_[leaver], distance, config_.merge->key_reach());
-    weights_[stayer] = merged_weight(weights_[stayer], added, config_.merge->weight_limit);
+    weights_[stayer] = merged_weight(weights_[stayer], weights_[leaver], distance,
+                                     config_.merge->key_reach(), config_.merge->weight_limit);
     set_inverse_weight(stayer);
   }
   return {leaver, stayer};

@@ -102,7 +102,8 @@ void NearestIndexCpu::offer_block(const at::Tensor& left, std::span<const std::i
       continue;
     }
     const MergeRow row{static_cast<float>(inverse_norms_[slots[r]]), inverse_weights_[slots[r]],
-                       static_cast<float>(1.0 - stats_.allowed_rounding), config_.merge->quarters};
+                       static_cast<float>(1.0 - stats_.allowed_rounding),
+                       config_.merge->inverse_reach(), config_.merge->quarters};
     merge_values(row, part.scales, part.inverse_weights, columns, products);
     offer(products, ones_.data(), part, columns, best[r]);
   }
@@ -166,7 +167,8 @@ double NearestIndexCpu::refine(std::int64_t slot, const Best& best) {
 double NearestIndexCpu::seemed(std::int64_t slot, const Candidate& other) const {
   if (!config_.merge) return 1.0 - other.similarity * inverse_norms_[slot];
   const double factor = merge_factor(weights_[slot], weights_[other.slot], config_.merge->quarters);
-  return stats_.allowed_rounding - other.similarity / factor;
+  return stats_.allowed_rounding +
+         uncounted_distance(-other.similarity / factor, config_.merge->reach);
 }
 
 void NearestIndexCpu::rescan(std::int64_t slot) {

@@ -49,8 +49,9 @@ struct View {
   int quarters;       // of the weights' exponent; kUnweighted: rows have no weights
   bool draws_stayer;  // chance decides who stays, in proportion to the weights
   double weight_limit;
-  double reach;     // MergeRule::key_reach()
-  double rounding;  // what a product may be wrong by
+  double reach;         // MergeRule::key_reach()
+  float inverse_reach;  // MergeRule::inverse_reach()
+  double rounding;      // what a product may be wrong by
   void* rows;
   double* inverse_norms;
   float* scales;  // inverse norms; NaN where there is no row, or one that waits for its scan

@@ -34,7 +34,8 @@ void checked(cudaError_t status) { check_cuda(status, "the nearest-neighbour ind
 // Tensor cores add 16 products at a time and cut the sum off instead of rounding it, so that errors
 // add up.
 double allowed_rounding(const NearestIndexConfig& config) {
-  const double plain = float32_rounding(config.dim) + (config.merge ? kMergeRounding : 0.0);
+  const double plain =
+      float32_rounding(config.dim) + (config.merge ? merge_rounding(config.merge->reach) : 0.0);
   if (config.type == FeatureType::float32) return plain;
   return plain + std::ldexp(1.5 * (static_cast<double>(config.dim) / 16 + 1), -24);
 }
@@ -103,6 +104,7 @@ class NearestIndexGpu : public NearestIndex {
     view_.draws_stayer = config.merge && config.merge->stays == StayRule::drawn;
     view_.weight_limit = config.merge ? config.merge->weight_limit : 0;
     view_.reach = config.merge ? config.merge->key_reach() : 0;
+    view_.inverse_reach = config.merge ? config.merge->inverse_reach() : 0;
     view_.rounding = rounding_;
     view_.rows = rows_.data_ptr();
     view_.inverse_norms = data<double>(inverse_norms_);
@@ -271,10 +273,9 @@ class NearestIndexGpu : public NearestIndex {
         taken.push_back(removal);
         changed_[removal.slot] = 0;
         if (config_.merge) {
-          const double added =
-              handed_over(weights_[removal.slot], static_cast<DistanceKey>(each[2]), view_.reach);
-          weights_[removal.into] =
-              merged_weight(weights_[removal.into], added, config_.merge->weight_limit);
+          weights_[removal.into] = merged_weight(weights_[removal.into], weights_[removal.slot],
+                                                 static_cast<DistanceKey>(each[2]), view_.reach,
+                                                 config_.merge->weight_limit);
         }
       }
       blocked = word[gpu::kBlocked];

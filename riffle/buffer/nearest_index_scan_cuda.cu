@@ -34,15 +34,17 @@ struct RowSide {
   float inverse_weight;
 
   __device__ float similarity(float product, float column_scale, float column_inverse_weight,
-                              float reach, int quarters) const {
+                              float ceiling, const View& view) const {
     if (!kWeighted) return product * column_scale;
-    const float nearness = product * scale * column_scale - reach;
+    const float nearness = product * scale * column_scale - ceiling;
+    const float damping = 1.0f - nearness * view.inverse_reach;
     const float sum = inverse_weight + column_inverse_weight;
-    if (quarters == 4) return __fdividef(nearness, sum);
+    if (view.quarters == 4) return __fdividef(nearness, damping * sum);
+    const float counted = __fdividef(nearness, damping);
     const float root = rsqrtf(sum);
-    if (quarters == 2) return nearness * root;
-    if (quarters == 0) return nearness;
-    return nearness * sqrtf(root) * (quarters == 3 ? root : 1.0f);
+    if (view.quarters == 2) return counted * root;
+    if (view.quarters == 0) return counted;
+    return counted * sqrtf(root) * (view.quarters == 3 ? root : 1.0f);
   }
 };
 
@@ -63,7 +65,7 @@ __global__ void __launch_bounds__(kThreads)
   const int thread = threadIdx.x;
 
   __shared__ RowSide<kWeighted> sides[kRowsPerBlock];
-  const float reach = static_cast<float>(1.0 - view.rounding);
+  const float ceiling = static_cast<float>(1.0 - view.rounding);
   if (kWeighted) {
     if (thread < kRowsPerBlock) {
       const int slot = block.row_slots[min(first_row + thread, block.rows - 1)];
@@ -99,8 +101,7 @@ __global__ void __launch_bounds__(kThreads)
       const auto offer = [&](int at, float product, float scale, float inverse_weight) {
         if (!kWhole && at >= seen[r]) return;
         // fmaxf passes over NaN.
-        own[r] =
-            fmaxf(own[r], row.similarity(product, scale, inverse_weight, reach, view.quarters));
+        own[r] = fmaxf(own[r], row.similarity(product, scale, inverse_weight, ceiling, view));
       };
       offer(column, p[r].x, s.x, u.x);
       offer(column + 1, p[r].y, s.y, u.y);
@@ -127,7 +128,7 @@ __global__ void __launch_bounds__(kThreads)
     const float product = block.products[static_cast<long long>(row) * block.columns + column];
     const float value =
         side.similarity(product, block.scales[column],
-                        kWeighted ? block.inverse_weights[column] : 0.0f, reach, view.quarters);
+                        kWeighted ? block.inverse_weights[column] : 0.0f, ceiling, view);
     return isnan(value) ? -INFINITY : value;
   };
   const int neighbours = view.neighbours;
@@ -256,9 +257,11 @@ __global__ void __launch_bounds__(kThreads)
   const bool weighted = view.quarters != kUnweighted;
   double largest = 0;
   for (int e = 0; e < count; ++e) {
-    const double seemed = weighted
-                              ? view.rounding - similarities[e] / merge_factor(view, slot, slots[e])
-                              : 1.0 - similarities[e] * inverse;
+    const double seemed =
+        weighted ? view.rounding +
+                       uncounted_distance(-similarities[e] / merge_factor(view, slot, slots[e]),
+                                          view.reach / kKeysPerUnit)
+                 : 1.0 - similarities[e] * inverse;
     largest = fmax(largest, fabs(seemed - entries[e].key / kKeysPerUnit));
   }
   atomicMax(reinterpret_cast<unsigned*>(view.words + kRounding),

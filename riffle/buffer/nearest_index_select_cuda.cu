@@ -358,8 +358,8 @@ __global__ void __launch_bounds__(kWarp) select_kernel(View view, int tiles, int
       words[1] = stayer;
       words[2] = static_cast<int>(head_distance);
       if (view.quarters != kUnweighted) {
-        const double added = handed_over(view.weights[leaver], head_distance, view.reach);
-        view.weights[stayer] = merged_weight(view.weights[stayer], added, view.weight_limit);
+        view.weights[stayer] = merged_weight(view.weights[stayer], view.weights[leaver],
+                                             head_distance, view.reach, view.weight_limit);
         set_inverse_weight(view, stayer);
       }
       view.changed[leaver] = 0;

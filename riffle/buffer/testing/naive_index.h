@@ -117,6 +117,7 @@ class NaiveIndex {
     const Row& b = rows_.at(pair.b);
     double cost = static_cast<double>(pair.distance);
     if (merge_) {
+      if (merge_->reach > 0) cost = cost / (1 + cost / (merge_->reach * (1 << 30)));
       const double share = 1 / (1 / a.weight + 1 / b.weight);
       const double root = std::sqrt(share);
       const double powers[] = {1, std::sqrt(root), root, root * std::sqrt(root), share};
