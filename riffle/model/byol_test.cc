@@ -83,7 +83,7 @@ TEST(Byol, TheTargetGrowsWithTheNetwork) {
   const auto& sleeper = counts["target.encoder.layer4.1.bn1.num_batches_tracked"];
   objective->forward(random_pictures(16, 0));
   EXPECT_EQ(sleeper.item<std::int64_t>(), 0);
-  EXPECT_TRUE(objective->grow_to(10));
+  EXPECT_TRUE(objective->advance_to(10));
   objective->forward(random_pictures(16, 0)).loss.backward();
   EXPECT_EQ(sleeper.item<std::int64_t>(), 2);
   for_each_pair(*objective, [](const auto& name, const auto&, const auto& average) {

@@ -19,6 +19,7 @@ namespace riffle {
 namespace {
 
 constexpr std::string_view kEncoder = "encoder.";
+constexpr std::string_view kAverage = "average.";  // of the encoder, if model.average keeps one
 // Of ResNets and of transformers.
 constexpr std::array<std::string_view, 2> kClassifiers = {"fc.", "head."};
 constexpr std::string_view kCounter = "num_batches_tracked";
@@ -150,9 +151,9 @@ EncoderWeights encoder_weights(const Objective& objective, const ModelConfig& mo
   weights.model.stem = model.stem;
   weights.model.width = model.width;
   weights.size = size;
+  const std::string prefix = model.average > 0 ? cat(kAverage, kEncoder) : std::string(kEncoder);
   for (auto& [name, tensor] : save_state(objective)) {
-    if (name.starts_with(kEncoder))
-      weights.tensors.emplace_back(name.substr(kEncoder.size()), tensor);
+    if (name.starts_with(prefix)) weights.tensors.emplace_back(name.substr(prefix.size()), tensor);
   }
   return weights;
 }

@@ -62,6 +62,9 @@ void ModelConfig::describe(Fields& fields) {
              "any method: weight of a loss that holds embeddings of replayed samples to those of a "
              "moving average of the network; 0: none");
   fields.add("align.ema", align_ema, "share of itself that this moving average keeps at an update");
+  fields.add("model.average", average,
+             "share of itself that a moving average of the encoder keeps at an update, such as "
+             "0.999; probes, embed, export and curate then use that average; 0: none");
   fields.add("model.sync_batch_norm", sync_batch_norm,
              "on several ranks: batch-norm statistics over the whole batch; otherwise each rank's");
   fields.add(
@@ -80,6 +83,9 @@ void ModelConfig::validate() const {
   check_weight("align.weight", align_weight);
   if (!(align_ema >= 0 && align_ema < 1)) {
     throw Error(cat("align.ema is ", align_ema, "; it must be at least 0 and below 1"));
+  }
+  if (!(average >= 0 && average < 1)) {
+    throw Error(cat("model.average is ", average, "; it must be at least 0 and below 1"));
   }
   if (!(temperature > 0)) {
     throw Error(cat("model.temperature is ", temperature, "; it must be above 0"));

@@ -56,6 +56,9 @@ struct ModelConfig {
   double align_weight = 0.0;
   // Share of itself that this moving average keeps at an update.
   double align_ema = 0.999;
+  // Share of itself that a moving average of the encoder keeps at an update. It is then what
+  // encode() uses, and so probes, embed, export and curate; training does not see it. 0: none.
+  double average = 0.0;
   // Over several ranks: batch-norm statistics are those of the whole batch, so that the number of
   // ranks does not change what is learned; otherwise each rank's own.
   bool sync_batch_norm = true;

@@ -15,16 +15,31 @@ MovingAverage::MovingAverage(const ModelConfig& config, std::shared_ptr<const Ba
     : followed_encoder_(std::move(encoder)), followed_projector_(std::move(projector)) {
   const Init any(/*seed=*/0);  // begin() overwrites it
   encoder_ = register_module("encoder", make_backbone(config, any));
-  projector_ =
-      register_module("projector", make_projector(config, followed_encoder_->features(), any));
+  if (followed_projector_) {
+    projector_ =
+        register_module("projector", make_projector(config, followed_encoder_->features(), any));
+  }
   grow();
   begin();
 }
 
 std::vector<torch::Tensor> MovingAverage::followed() const {
   std::vector<torch::Tensor> weights = followed_encoder_->parameters();
+  if (!followed_projector_) return weights;
   for (const torch::Tensor& weight : followed_projector_->parameters()) weights.push_back(weight);
   return weights;
+}
+
+std::vector<torch::Tensor> MovingAverage::followed_statistics() const {
+  std::vector<torch::Tensor> statistics = followed_encoder_->buffers();
+  if (!followed_projector_) return statistics;
+  for (const torch::Tensor& each : followed_projector_->buffers()) statistics.push_back(each);
+  return statistics;
+}
+
+torch::Tensor MovingAverage::encode(const torch::Tensor& pictures) const {
+  const torch::NoGradGuard no_gradient;
+  return encoder_->forward(pictures, {.training = false});
 }
 
 torch::Tensor MovingAverage::embed(const torch::Tensor& views, const Pass& pass) const {
@@ -40,15 +55,24 @@ torch::Tensor MovingAverage::embed(const torch::Tensor& views, const Pass& pass)
 void MovingAverage::follow(double ema) {
   const torch::NoGradGuard no_gradient;
   at::_foreach_lerp_(parameters(), followed(), 1.0 - ema);
+  if (projector_) return;
+  std::vector<torch::Tensor> means, counts, followed_means, followed_counts;
+  const std::vector<torch::Tensor> from = followed_statistics();
+  const std::vector<torch::Tensor> own = buffers();
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const bool is_count = !own[i].is_floating_point();
+    (is_count ? counts : means).push_back(own[i]);
+    (is_count ? followed_counts : followed_means).push_back(from[i]);
+  }
+  if (!means.empty()) at::_foreach_lerp_(means, followed_means, 1.0 - ema);
+  if (!counts.empty()) at::_foreach_copy_(counts, followed_counts);
 }
 
 void MovingAverage::begin() {
   const torch::NoGradGuard no_gradient;
   at::_foreach_copy_(parameters(), followed());
-  std::vector<torch::Tensor> statistics = followed_encoder_->buffers();
-  for (const torch::Tensor& each : followed_projector_->buffers()) statistics.push_back(each);
   const std::vector<torch::Tensor> own = buffers();
-  for (std::size_t i = 0; i < own.size(); ++i) own[i].copy_(statistics[i]);
+  if (!own.empty()) at::_foreach_copy_(own, followed_statistics());
 }
 
 void MovingAverage::grow() {

@@ -1,8 +1,11 @@
 // A copy of encoder and projector that follows their weights as an exponential moving average: the
-// target of BYOL.
+// target of BYOL and of alignment; or of the encoder alone: what model.average keeps to encode
+// with.
 //
 // Its parameters are saved with the model and require no gradient, and Sgd knows nothing of them.
-// Its batch norms compute with statistics of the batch, and have running ones of their own.
+// The batch norms of a target compute with statistics of the batch, and have running ones of their
+// own. No batch passes a copy of the encoder alone; its running statistics follow as the weights
+// do.
 #pragma once
 
 #include <memory>
@@ -21,11 +24,15 @@ class Backbone;
 
 class MovingAverage : public torch::nn::Module {
  public:
-  // A copy of these two, which config describes. The modules "encoder" and "projector".
+  // A copy of these two, which config describes, or with a null projector of the encoder alone. The
+  // modules "encoder" and "projector".
   MovingAverage(const ModelConfig& config, std::shared_ptr<const Backbone> encoder,
                 std::shared_ptr<const Mlp> projector);
 
-  // Returns embeddings, [n, projector_out] in float32, without a gradient.
+  // As Encoder::encode().
+  torch::Tensor encode(const torch::Tensor& pictures) const;
+
+  // Returns embeddings, [n, projector_out] in float32, without a gradient. Requires a projector.
   torch::Tensor embed(const torch::Tensor& views, const Pass& pass) const;
 
   // Moves to `ema` times itself and 1 - `ema` times the weights.
@@ -38,11 +45,12 @@ class MovingAverage : public torch::nn::Module {
 
  private:
   std::vector<torch::Tensor> followed() const;
+  std::vector<torch::Tensor> followed_statistics() const;
 
   std::shared_ptr<const Backbone> followed_encoder_;
   std::shared_ptr<const Mlp> followed_projector_;
   std::shared_ptr<Backbone> encoder_;
-  std::shared_ptr<Mlp> projector_;
+  std::shared_ptr<Mlp> projector_;  // null without one
 };
 
 // Returns those among the modules of `module`.

@@ -93,7 +93,8 @@ void check_views(const torch::Tensor& views) {
 Objective::Objective(const ModelConfig& config, std::uint64_t seed)
     : feature_dim_(config.projector_out),
       grow_every_(config.grow_every),
-      sync_batch_norm_(config.sync_batch_norm) {
+      sync_batch_norm_(config.sync_batch_norm),
+      average_share_(config.average) {
   config.validate();
   const Init init(seed);
   encoder_ = register_module("encoder", make_backbone(config, init.at("encoder")));
@@ -103,6 +104,10 @@ Objective::Objective(const ModelConfig& config, std::uint64_t seed)
   if (config.align_weight > 0) {
     alignment_ = register_module("align", std::make_shared<Alignment>(config, init.at("align"),
                                                                       make_moving_average(config)));
+  }
+  if (config.average > 0) {
+    average_ =
+        register_module("average", std::make_shared<MovingAverage>(config, encoder_, nullptr));
   }
 }
 
@@ -117,7 +122,13 @@ void Objective::set_grown(int blocks) {
   for (const auto& average : moving_averages(*this)) average->grow();
 }
 
-bool Objective::grow_to(std::int64_t update) {
+bool Objective::advance_to(std::int64_t update) {
+  if (average_ && update > 0 && update % kAverageEvery == 0) {
+    // Early on it keeps less, so that it does not drag the first weights along.
+    const auto made = static_cast<double>(update);
+    const double share = std::min(average_share_, (1.0 + made) / (10.0 + made));
+    average_->follow(std::pow(share, kAverageEvery));
+  }
   if (grow_every_ == 0) return false;
   const auto blocks =
       static_cast<int>(std::min<std::int64_t>(update / grow_every_, encoder_->blocks_to_grow()));
@@ -189,6 +200,7 @@ torch::Tensor Objective::features(const torch::Tensor& views) {
 }
 
 torch::Tensor Objective::encode(const torch::Tensor& pictures) {
+  if (average_) return average_->encode(pictures);
   const torch::NoGradGuard no_gradient;
   return encoder_->forward(pictures, {.training = false});
 }

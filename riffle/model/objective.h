@@ -43,7 +43,7 @@ struct ObjectiveOutput {
 constexpr std::int64_t kGradientsTogether = 1 << 22;
 
 // Views are [n, channels, height, width]. Their type is the one computed in; losses, embeddings and
-// features are float32 all the same. forward() and grow_to() are for one thread; features() and
+// features are float32 all the same. forward() and advance_to() are for one thread; features() and
 // encode() leave the module as it is and may be called from other threads while nothing trains.
 class Objective : public Encoder {
  public:
@@ -62,7 +62,7 @@ class Objective : public Encoder {
   torch::Tensor features(const torch::Tensor& views);
 
   // Returns what probes and users want, [n, encoder_dim]: pooled encoder output in evaluation mode,
-  // no gradient.
+  // no gradient; of the encoder's moving average, if model.average keeps one.
   torch::Tensor encode(const torch::Tensor& pictures) override;
 
   // Lets this learn as one of several ranks, each with its part of a batch: forward() is then made
@@ -72,11 +72,14 @@ class Objective : public Encoder {
   // Returns whether batch-norm statistics are those of all ranks.
   bool has_shared_statistics() const { return sync_batch_norm_; }
 
-  // Lets the network grow (model.grow_every): to be called before each forward(), with the number
-  // of updates made so far. Returns true when the network that trains is another one from here on:
-  // parameters that slept require a gradient now. Where they lie, and what features() and encode()
-  // return, does not change.
-  bool grow_to(std::int64_t update);
+  // To be called before each forward(), with the number of updates made so far. Moves the average
+  // (model.average) and lets the network grow (model.grow_every). Returns true when the network
+  // that trains is another one from here on: parameters that slept require a gradient now. Where
+  // they lie, and what features() returns, does not change.
+  bool advance_to(std::int64_t update);
+
+  // Updates from one move of the average to the next.
+  static constexpr std::int64_t kAverageEvery = 16;
 
   std::int64_t feature_dim() const { return feature_dim_; }
   std::int64_t encoder_dim() const override;
@@ -126,7 +129,9 @@ class Objective : public Encoder {
   Ranks* ranks_ = &one_rank();
   std::shared_ptr<Backbone> encoder_;
   std::shared_ptr<Mlp> projector_;
-  std::shared_ptr<Alignment> alignment_;  // null without one
+  std::shared_ptr<Alignment> alignment_;    // null without one
+  std::shared_ptr<MovingAverage> average_;  // null without one
+  double average_share_;
 };
 
 // Returns the names that model.objective takes.

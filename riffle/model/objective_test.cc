@@ -192,20 +192,20 @@ TEST_P(EveryObjective, GrowsByABlockEveryNUpdatesUntilItIsWhole) {
                          [](const auto& item) { return !item.value().requires_grad(); });
   };
   constexpr int kABlock = 6;  // parameters
-  EXPECT_FALSE(objective->grow_to(0));
-  EXPECT_FALSE(objective->grow_to(9));
+  EXPECT_FALSE(objective->advance_to(0));
+  EXPECT_FALSE(objective->advance_to(9));
   EXPECT_EQ(asleep(), 4 * kABlock);
-  EXPECT_TRUE(objective->grow_to(10));
+  EXPECT_TRUE(objective->advance_to(10));
   EXPECT_EQ(asleep(), 3 * kABlock);
-  EXPECT_FALSE(objective->grow_to(19));
-  EXPECT_TRUE(objective->grow_to(35)) << "as a run that is resumed there";
+  EXPECT_FALSE(objective->advance_to(19));
+  EXPECT_TRUE(objective->advance_to(35)) << "as a run that is resumed there";
   EXPECT_EQ(asleep(), kABlock);
-  EXPECT_TRUE(objective->grow_to(40));
+  EXPECT_TRUE(objective->advance_to(40));
   EXPECT_EQ(asleep(), 0);
-  EXPECT_FALSE(objective->grow_to(1'000'000));
+  EXPECT_FALSE(objective->advance_to(1'000'000));
 
   const auto fixed = make_objective(growing_every(0), 1);
-  EXPECT_FALSE(fixed->grow_to(1'000'000));
+  EXPECT_FALSE(fixed->advance_to(1'000'000));
 }
 
 TEST_P(EveryObjective, WhatSleepsTakesNoPartInTrainingInAnyType) {
@@ -228,7 +228,7 @@ TEST_P(EveryObjective, WhatSleepsTakesNoPartInTrainingInAnyType) {
 
 TEST_P(EveryObjective, WhoLoadsAGrownNetworkNeedNotKnowHowFarItHasGrown) {
   const auto grown = make_objective(growing_every(10), 1);
-  grown->grow_to(20);
+  grown->advance_to(20);
   torch::optim::SGD optimizer(grown->parameters(), torch::optim::SGDOptions(0.1));
   for (int step = 0; step < 2; ++step) {
     grown->forward(random_pictures(16, 0)).loss.backward();

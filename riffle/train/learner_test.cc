@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -285,6 +286,31 @@ LearnerConfig with_fresh(const std::string& policy) {
 
 TEST_P(LearnerPolicies, WithFreshSamplesRestoredInAnotherLearnerContinuesTheSame) {
   expect_continues_restored(with_fresh(GetParam()));
+}
+
+TEST(Learner, TheAverageOfTheEncoderContinuesTheSameInAnotherLearner) {
+  auto config = tiny("merge");
+  config.model.average = 0.9;
+  config.train.max_updates = 40;
+  const at::Tensor pictures = at::rand({4, 3, 16, 16});
+  // It moves every sixteenth update: saved before, at and after that.
+  for (const int until : {15, 16, 17}) {
+    const auto stream = open_stream(kStream);
+    Learner whole(config, *stream);
+    while (whole.update() < until) whole.advance();
+    const at::Tensor before = whole.objective().encode(pictures);
+    const auto again = open_stream(kStream);
+    Learner restored(config, *again);
+    restored.restore(whole.save());
+    const std::vector<Slot> live = whole.buffer().live();
+    restored.buffer().put_stored(live, whole.buffer().stored(live));
+    for (Learner* learner : {&whole, &restored}) {
+      while (learner->update() < 34) learner->advance();
+    }
+    const at::Tensor after = whole.objective().encode(pictures);
+    EXPECT_TRUE(at::equal(restored.objective().encode(pictures), after)) << until;
+    EXPECT_FALSE(at::equal(before, after)) << until;
+  }
 }
 
 TEST_P(LearnerPolicies, StreamBatchesMayBeSmallerThanThoseOfUpdates) {

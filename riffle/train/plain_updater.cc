@@ -39,7 +39,7 @@ PlainUpdater::PlainUpdater(const UpdaterConfig& config, std::shared_ptr<Objectiv
 
 at::Tensor PlainUpdater::update(const Pictures& pictures, std::int64_t step, double lr,
                                 double predictor_lr) {
-  objective_->grow_to(step);
+  objective_->advance_to(step);
   const Pictures host = in_host_memory(pictures);
   const torch::Tensor views = training_views_(
       host.tensor, host.indices, static_cast<std::uint64_t>(step), host.second, part_.places);

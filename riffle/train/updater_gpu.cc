@@ -273,7 +273,7 @@ at::Tensor UpdaterGpu::update(const Pictures& pictures, std::int64_t step, doubl
   State& s = *state_;
   Turn& turn = s.turns[static_cast<std::size_t>(step % 2)];
   s.finish(turn);
-  if (s.objective->grow_to(step)) s.drop_recordings();
+  if (s.objective->advance_to(step)) s.drop_recordings();
   s.bring(turn, s.pictures, pictures);
   s.views->upload(static_cast<std::uint64_t>(step));
   auto* rates = turn.rates.mutable_data_ptr<float>();

@@ -138,6 +138,30 @@ TEST_P(MethodOnGpu, AlignedReplayFollowsTheCpu) {
   }
 }
 
+TEST_F(UpdaterOnGpu, TheAverageOfTheEncoderFollowsTheCpu) {
+  UpdaterConfig config = small_config(Stem::small, Precision::float32);
+  config.model.average = 0.9;
+  const auto on_cpu = objective_on(torch::kCPU, config);
+  const auto on_gpu = objective_on(torch::kCUDA, config);
+  PlainUpdater cpu(config, on_cpu, torch::kCPU);
+  UpdaterGpu gpu(config, on_gpu);
+  const Pictures pictures = striped_pictures(config);
+  const torch::Tensor before = on_gpu->named_parameters()["average.encoder.conv1.weight"].clone();
+  for (std::int64_t step = 0; step <= Objective::kAverageEvery; ++step) {
+    cpu.update(pictures, step, 0.0002, 0.0002);
+    gpu.update(pictures, step, 0.0002, 0.0002);
+  }
+  EXPECT_TRUE(std::isfinite(gpu.outcome().loss));
+  const auto expected = on_cpu->named_parameters();
+  const auto found = on_gpu->named_parameters();
+  EXPECT_FALSE(torch::equal(found["average.encoder.conv1.weight"], before));
+  for (const auto& item : expected) {
+    if (!item.key().starts_with("average.")) continue;
+    EXPECT_LT((found[item.key()].cpu() - item.value()).abs().max().item<double>(), 1e-4)
+        << item.key();
+  }
+}
+
 TEST_F(UpdaterOnGpu, ViewsOfTwoFramesFollowTheCpu) {
   UpdaterConfig config = small_config(Stem::small, Precision::float32);
   config.augment.temporal = 4;
