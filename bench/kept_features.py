@@ -36,7 +36,7 @@ def stream(args, rng):
 
 
 class Buffer:
-    """Rows 0 to size - 1 are held; one more row is room for the arrival."""
+    """Rows 0 to size - 1 are held; the last rows are room for a batch of arrivals."""
 
     def __init__(self, rule, args, rng):
         self.name, *options = rule.split(":")
@@ -45,12 +45,13 @@ class Buffer:
         self.half_life = float(options[2]) if len(options) > 2 else 0.0
         self.limit = float(options[3]) if len(options) > 3 else np.inf
         self.reach = float(options[4]) if len(options) > 4 else np.inf
-        self.rng, self.capacity, self.size, self.arrivals = rng, args.capacity, 0, 0
-        rows = args.capacity + 1
+        self.rng, self.capacity, self.batch, self.size, self.arrivals = rng, args.capacity, args.batch, 0, 0
+        rows = args.capacity + args.batch
         self.z = np.zeros((rows, args.dim))
         self.clip = np.zeros(rows, dtype=int)
         self.age = np.zeros(rows)
         self.weight = np.ones(rows)
+        self.chance = np.zeros(rows)
         self.distance = np.full((rows, rows), np.inf)
 
     def add(self, z, clip):
@@ -59,21 +60,23 @@ class Buffer:
         self.weight[at] = 2 ** (self.arrivals / self.half_life) if self.half_life else 1.0
         if self.weight[at] > 1e100:
             self.weight /= 1e100
+        if self.name == "reservoir":  # those with the smallest numbers are a uniform sample of all arrivals
+            self.chance[at] = self.rng.random()
         if self.name in ("minred", "merge"):
             self.distance[at, : at + 1] = 1 - self.z[: at + 1] @ z
             self.distance[: at + 1, at] = self.distance[at, : at + 1]
             self.distance[at, at] = np.inf
         self.size, self.arrivals = at + 1, self.arrivals + 1
-        if self.size > self.capacity:
-            self.remove(self.leaver())
+        if self.size == self.capacity + self.batch:
+            for _ in range(self.batch):
+                self.remove(self.leaver())
 
     def leaver(self):
         n = self.size
         if self.name == "fifo":
             return int(np.argmin(self.age[:n]))
         if self.name == "reservoir":
-            slot = self.rng.integers(self.arrivals)
-            return int(slot) if slot < self.capacity else n - 1
+            return int(np.argmax(self.chance[:n]))
         cost = self.distance[:n, :n]
         if self.name == "merge":
             w = self.weight[:n]
@@ -94,7 +97,7 @@ class Buffer:
 
     def remove(self, slot):
         last = self.size - 1
-        for values in (self.z, self.clip, self.age, self.weight, self.distance):
+        for values in (self.z, self.clip, self.age, self.weight, self.chance, self.distance):
             values[slot] = values[last]
         self.distance[:, slot] = self.distance[:, last]
         self.distance[slot, slot] = np.inf
@@ -124,6 +127,7 @@ def main():
     parser.add_argument("--junk", type=float, default=0.2, help="share of junk (default 0.2)")
     parser.add_argument("--capacity", type=int, default=256)
     parser.add_argument("--arrivals", type=int, default=8192)
+    parser.add_argument("--batch", type=int, default=1, help="arrivals before as many leave (default 1)")
     parser.add_argument("--clip", type=int, default=64, help="frames of a clip")
     parser.add_argument("--classes", type=int, default=50)
     parser.add_argument("--dim", type=int, default=32)

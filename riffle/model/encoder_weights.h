@@ -35,7 +35,8 @@ struct EncoderWeights {
   std::string architecture() const;
 };
 
-// Returns copies of the weights that `objective`, which has the configuration `model`, encodes with.
+// Returns copies of the weights that `objective`, which has the configuration `model`, encodes
+// with.
 EncoderWeights encoder_weights(const Objective& objective, const ModelConfig& model,
                                std::int64_t size);
 
