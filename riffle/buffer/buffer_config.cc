@@ -4,6 +4,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/buffer/memory_plan.h"
+#include "riffle/buffer/nearest_index.h"
 #include "riffle/buffer/policy.h"
 
 namespace riffle {
@@ -79,9 +80,9 @@ void BufferConfig::validate() const {
     throw Error(
         cat("buffer.half_life must be 0 (weights do not fade) or more, but is ", half_life));
   }
-  if (!(merge_reach >= 0 && merge_reach <= 2)) {
-    throw Error(
-        cat("buffer.merge_reach must be from 0 to 2, a cosine distance, but is ", merge_reach));
+  if (merge_reach != 0 && !(merge_reach >= MergeRule::kLeastReach && merge_reach <= 2)) {
+    throw Error(cat("buffer.merge_reach must be 0 (none) or from ", MergeRule::kLeastReach,
+                    " to 2, a cosine distance, but is ", merge_reach));
   }
   if (!(weight_limit >= 0)) {
     throw Error(cat("buffer.weight_limit must be 0 (no limit) or more, but is ", weight_limit));

@@ -44,6 +44,9 @@ TEST(BufferConfig, BadValuesAreRefusedByName) {
     expect_refused("buffer.capacity", text);
   }
   for (const char* text : {"1", "-0.1", "nan"}) expect_refused("buffer.momentum", text);
+  for (const char* text : {"-0.1", "0.001", "2.1", "nan"}) {
+    expect_refused("buffer.merge_reach", text);
+  }
   expect_refused("buffer.draw_limit", "-1");
   expect_refused("buffer.jpeg_quality", "0");
   expect_refused("buffer.jpeg_quality", "101");

@@ -35,6 +35,11 @@ void check_config(const NearestIndexConfig& config) {
   if (config.merge && (config.merge->quarters < 0 || config.merge->quarters > 4)) {
     throw Error(cat("an exponent of ", config.merge->quarters, " quarters; 0 to 4"));
   }
+  if (config.merge && config.merge->reach != 0 &&
+      !(config.merge->reach >= MergeRule::kLeastReach)) {
+    throw Error(
+        cat("a reach of ", config.merge->reach, "; 0, or at least ", MergeRule::kLeastReach));
+  }
 }
 
 at::Tensor as_tensor(const std::vector<std::uint64_t>& values) {

@@ -61,8 +61,10 @@ struct MergeRule {
   double weight_limit = std::numeric_limits<double>::infinity();
   // How far apart rows may be and still have something in common: a distance counts for less than
   // this (counted_distance() in merge_cost.h), and from it on nothing is taken over
-  // (merged_weight()); 0: no such distance.
+  // (merged_weight()); 0: no such distance, otherwise at least kLeastReach.
   double reach = 0;
+  // What a product may be wrong by must be far below a reach.
+  static constexpr double kLeastReach = 0.01;
 
   // The same in units of keys.
   double key_reach() const { return reach * kKeysPerUnit; }

@@ -37,7 +37,7 @@ class History {
     config_.neighbours = 1 + static_cast<std::int64_t>(random_.below(4));
     config_.device = at::Device(device);
     static constexpr double kLimits[] = {1, 1.5, 4, 1e300};
-    static constexpr double kReaches[] = {0, 0.3, 0.5, 1.7};
+    static constexpr double kReaches[] = {0, MergeRule::kLeastReach, 0.3, 0.5, 1.7};
     if (weighted) {
       config_.merge = MergeRule{.quarters = static_cast<int>(random_.below(5)),
                                 .stays = number / 4 % 2 == 0 ? StayRule::drawn : StayRule::heavier,
