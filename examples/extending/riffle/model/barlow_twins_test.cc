@@ -58,7 +58,7 @@ TEST(BarlowTwins, ComputesInBfloat16GrowsAndCountsBatches) {
   const auto parameters = objective.named_parameters();
   EXPECT_EQ(parameters["encoder.conv1.weight"].grad().scalar_type(), torch::kFloat32);
   EXPECT_FALSE(parameters["encoder.layer4.1.conv1.weight"].requires_grad());
-  EXPECT_TRUE(objective.grow_to(10));
+  EXPECT_TRUE(objective.advance_to(10));
   EXPECT_TRUE(parameters["encoder.layer4.1.conv1.weight"].requires_grad());
   const auto counts = objective.named_buffers();
   EXPECT_EQ(counts["projector.1.num_batches_tracked"].item<std::int64_t>(), 2);
