@@ -12,10 +12,12 @@ template <int kQuarters>
                                                    const float* inverse_weights, std::int64_t count,
                                                    float* products) {
   for (std::int64_t i = 0; i < count; ++i) {
-    const float factor =
-        to_the_quarters(1.0f / (row.inverse_weight + inverse_weights[i]), kQuarters);
     const float nearness = products[i] * row.scale * scales[i] - row.ceiling;
-    products[i] = nearness / (1.0f - nearness * row.inverse_reach) * factor;
+    const float damping = 1.0f - nearness * row.inverse_reach;
+    const float sum = row.inverse_weight + inverse_weights[i];
+    // One division where it is enough: they are most of the time here.
+    products[i] = kQuarters == 4 ? nearness / (damping * sum)
+                                 : nearness / damping * to_the_quarters(1.0f / sum, kQuarters);
   }
 }
 
