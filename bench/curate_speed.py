@@ -4,15 +4,14 @@
 Writes JPEG files with structure at all scales, and a ResNet-18 with random weights. riffle then
 selects N of the pictures; the peer decodes the same files with Pillow in a DataLoader with one
 worker per core and encodes them with the same network in torch, channels last, without selecting
-anything. Both take turns, and both count from a loaded network to the end. Needs torch, numpy and
-Pillow.
+anything. `riffle embed` does so too: what it is faster by is what the selection costs. All take
+turns, and count from a loaded network to the end. Needs torch, numpy and Pillow.
 
     bench/curate_speed.py --device cuda --pictures 200000 --keep 100000
     bench/curate_speed.py --device cuda --pictures 20000 --passes 20 --keep 10000
 
 With --passes P the files are played P times (shape `loop`), so that a long run needs few files;
-pictures that come again are the first to be merged. The selection's share is what `riffle curate
---json` says: comparing, choosing and saving, as a part of all its seconds.
+pictures that come again are the first to be merged.
 """
 
 import argparse
@@ -88,15 +87,22 @@ class ResNet18(nn.Module):
         return self.layer4(self.layer3(self.layer2(self.layer1(x)))).mean(dim=(2, 3))
 
 
-def by_riffle(options, stream, encoder, out):
-    command = [options.riffle, "curate", f"folder:{stream}", "--keep", options.keep, "--encoder", encoder,
-               "--device", options.device, "--size", options.size, "--batch", options.batch, "--out", out, "--json"]
+def by_riffle(options, command, out):
+    command = [options.riffle, *command, "--device", options.device, "--size", options.size, "--batch", options.batch,
+               "--out", out, "--json"]
     if options.passes > 1:
         command += ["--shape", f"loop:times={options.passes}"]
-    if options.list:
-        command.append("--list")
     done = subprocess.run([str(part) for part in command], check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout)
+
+
+def curate(options, stream, encoder, out):
+    command = ["curate", f"folder:{stream}", "--encoder", encoder, "--keep", options.keep]
+    return by_riffle(options, command + ["--list"] * options.list, out)
+
+
+def embed(options, stream, encoder, out):
+    return by_riffle(options, ["embed", encoder, "--input", f"folder:{stream}"], out)
 
 
 class Pictures(torch.utils.data.Dataset):
@@ -166,17 +172,22 @@ def main():
         torch.manual_seed(0)
         network = ResNet18(options.network_width)
         torch.save(network.state_dict(), work / "encoder.pth")
-        ratios = []
+        ratios, costs = [], []
         for number in range(options.rounds):
-            ours = by_riffle(options, stream, work / "encoder.pth", work / f"kept-{number}")
+            encoding = embed(options, stream, work / "encoder.pth", work / f"features-{number}.npy")["images_per_s"]
+            ours = curate(options, stream, work / "encoder.pth", work / f"kept-{number}")
+            coming = ours["samples"] / (ours["seconds"] - ours["finish_s"])
+            costs.append(1 - coming / encoding)
             print(f"riffle curate: {ours['images_per_s']:.0f} pictures/s over {ours['samples']} pictures and "
-                  f"{ours['seconds']:.1f} s, of which the selection took {100 * ours['selection_share']:.1f} % and the "
-                  f"end {ours['finish_s']:.1f} s", flush=True)
+                  f"{ours['seconds']:.1f} s, of which the end took {ours['finish_s']:.1f} s; {coming:.0f} before that, where "
+                  f"riffle embed, which selects nothing, has {encoding:.0f}: the selection costs {100 * costs[-1]:.1f} %", flush=True)
             if options.no_peer:
                 continue
             theirs = by_torch(options, stream, network)
             ratios.append(ours["images_per_s"] / theirs)
             print(f"DataLoader + torch: {theirs:.0f} pictures/s, ratio {ratios[-1]:.2f}", flush=True)
+        if len(costs) > 1:
+            print(f"cost of the selection, median of {len(costs)}: {100 * statistics.median(costs):.1f} %")
         if len(ratios) > 1:
             print(f"ratio, median of {len(ratios)}: {statistics.median(ratios):.2f} "
                   f"({min(ratios):.2f} to {max(ratios):.2f})")

@@ -32,7 +32,7 @@ void PassStream::embed(Encoder& encoder, const UseEmbedded& use) {
 
 void PassStream::read(const UseBatch& use) {
   if (const auto samples = left()) {
-    read_batches(*stream_, *samples, config_.input.resize, config_.batch, use, ranks_,
+    read_batches(*stream_, *samples, config_.input.resize, config_.batch, use,
                  [this] { return agree_to_stop(); });
   }
   agree_to_stop();

@@ -1,14 +1,11 @@
 // Labelled pictures, and what a frozen encoder makes of them.
 //
 // A probe set is read from its stream once (collect) and then embedded by as many models as are
-// compared. Where only the features are wanted, embed() takes the stream itself and holds two
-// batches of pictures at a time.
+// compared. Where only the features are wanted, embed() takes the stream itself and holds three
+// batches of pictures at a time: one is read, one is encoded, and one is used.
 //
-// Several ranks (riffle/dist) read the same stream, and share the work of encoding it: of as many
-// batches as there are ranks, one after the other, each encodes one. Where only features are
-// wanted, each also decodes only that one, if the stream can be divided (divided_reader.h). A batch
-// is what it is for one process, so features have the same bits. What the stream throws on one rank
-// is thrown on all.
+// Several ranks (riffle/dist) share the work: of each round (picture_rounds.h), every one encodes
+// its own batch. A batch is what it is for one process, so features have the same bits.
 #pragma once
 
 #include <cstdint>
@@ -69,15 +66,15 @@ struct EmbeddedBatch {
 };
 using UseEmbedded = std::function<void(const EmbeddedBatch& batch)>;
 
-// Asked before each round of batches is used: true drops the round and ends the reading. All ranks
-// ask at the same places, and must get the same answer. A round that is dropped may be shorter on
-// one rank, whose stream was stopped.
+// Asked before each round of batches (picture_rounds.h) is encoded: true drops it and those not yet
+// used, and ends the reading. All ranks ask at the same places, and must get the same answer. A
+// round that is dropped may be shorter on one rank, whose stream was stopped.
 using IsStopped = std::function<bool()>;
 
 // Passes the features of the next `max_samples` of the stream (0: all that are left) to `use`,
-// batch after batch, at the speed of the encoder: the next batch is read while one is encoded.
-// Needs memory for two batches, and no labels. Shows progress. Returns the number of samples, which
-// may be 0. Stops the stream if anything throws. Every rank gets all features, in order.
+// batch after batch, at the speed of the encoder: the next batches are read and encoded meanwhile.
+// Needs memory for three batches, and no labels. Shows progress. Returns the number of samples,
+// which may be 0. Stops the stream if anything throws. Every rank gets all features, in order.
 std::int64_t embed(Encoder& encoder, Stream& stream, std::int64_t max_samples, EncoderInput input,
                    std::int64_t batch, const UseEmbedded& use, Ranks& ranks = one_rank(),
                    const IsStopped& is_stopped = {});
@@ -97,10 +94,9 @@ using UseBatch = std::function<void(const PictureBatch& batch)>;
 
 // Passes the next `max_samples` of the stream (0: all that are left), each fitted to a square of
 // `size` px, to `use`, batch after batch, while the next one is read. Shows progress. Returns the
-// number of samples. Stops the stream if anything throws. Every rank gets all pictures.
+// number of samples. Stops the stream if anything throws.
 std::int64_t read_batches(Stream& stream, std::int64_t max_samples, int size, std::int64_t batch,
-                          const UseBatch& use, Ranks& ranks = one_rank(),
-                          const IsStopped& is_stopped = {});
+                          const UseBatch& use, const IsStopped& is_stopped = {});
 
 // Throws Error, naming the sample, if it has no label.
 void require_label(const Sample& sample);

@@ -1,21 +1,14 @@
 #include "riffle/eval/labelled_set.h"
 
-#include <algorithm>
 #include <utility>
 
 #include <torch/types.h>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/eval/picture_rounds.h"
 
 namespace riffle {
-namespace {
-
-// Of a reading that is only for the labels.
-constexpr std::int64_t kReadBatch = 256;
-
-}  // namespace
-
 LabelledSet::LabelledSet(Open open, std::int64_t max_samples, EncoderInput input,
                          std::uint64_t most_held_bytes, Ranks& ranks)
     : open_(std::move(open)),
@@ -31,71 +24,77 @@ LabelledSet::LabelledSet(LabelledPictures pictures, EncoderInput input)
       ranks_(one_rank()),
       labels_(std::move(pictures.labels)),
       known_(true),
-      held_(std::move(pictures.pictures)) {}
+      held_(pictures.pictures.split(kBatch)) {}
 
 const std::vector<std::string>& LabelledSet::labels() {
-  if (!known_) for_each(kReadBatch, [](const at::Tensor&) {});
+  if (!known_) for_each_round([](const at::Tensor&) {});
   return labels_;
 }
 
-void LabelledSet::for_each(std::int64_t batch, const Use& use) {
-  if (!held_.defined()) return read(batch, use);
-  for (std::int64_t begin = 0; begin < held_.size(0); begin += batch) {
-    use(held_.narrow(0, begin, std::min(batch, held_.size(0) - begin)));
-  }
+void LabelledSet::for_each_round(const UseRound& use) {
+  if (held_.empty()) return read(use);
+  for (const at::Tensor& own : held_) use(own);
 }
 
-void LabelledSet::read(std::int64_t batch, const Use& use) {
-  std::vector<at::Tensor> parts;
-  std::vector<std::string> labels;
-  std::uint64_t bytes = 0;
-  const auto stream = open_();
-  const auto take = [&](const PictureBatch& read) {
-    for (const Sample& sample : read.samples) {
-      require_label(sample);
-      labels.push_back(sample.label);
+void LabelledSet::read(const UseRound& use) {
+  struct Reading : RoundUser {
+    Reading(const LabelledSet& reader, const UseRound& user) : set(reader), use(user) {}
+
+    void take(std::vector<OwnedBatch> batches) override {
+      for (const OwnedBatch& batch : batches) {
+        for (const Sample& sample : batch.samples) {
+          require_label(sample);
+          labels.push_back(sample.label);
+        }
+      }
+      const auto rank = static_cast<std::size_t>(set.ranks_.rank());
+      const at::Tensor own = rank < batches.size() ? batches[rank].pictures : at::Tensor();
+      // Of all ranks together, which must decide alike.
+      fits = labels.size() * picture_bytes(set.input_.resize) <= set.most_held_bytes_;
+      if (fits) {
+        pictures.push_back(own);
+      } else {
+        pictures.clear();
+      }
+      use(own);
     }
-    bytes += static_cast<std::uint64_t>(read.pictures.nbytes());
-    if (bytes <= most_held_bytes_) {
-      parts.push_back(read.pictures);
-    } else {
-      parts.clear();
-    }
-    use(read.pictures);
+
+    const LabelledSet& set;
+    const UseRound& use;
+    std::vector<std::string> labels;
+    std::vector<at::Tensor> pictures;
+    bool fits = false;
   };
-  read_batches(*stream, max_samples_, input_.resize, batch, take, ranks_);
-  if (labels.empty()) {
+  Reading reading(*this, use);
+  const auto stream = open_();
+  read_rounds(*stream, {.max_samples = max_samples_, .size = input_.resize, .batch = kBatch},
+              reading, ranks_);
+  if (reading.labels.empty()) {
     throw Error("the stream of a probe has no samples; it needs at least one");
   }
-  if (known_ && labels != labels_) {
+  if (known_ && reading.labels != labels_) {
     throw Error(cat("a probe's stream gave ", labels_.size(), " labelled pictures at first, then ",
-                    labels.size(), ", or others; it must stay as it is while it is read"));
+                    reading.labels.size(), ", or others; it must stay as it is while it is read"));
   }
-  labels_ = std::move(labels);
+  labels_ = std::move(reading.labels);
   known_ = true;
-  if (bytes <= most_held_bytes_) held_ = torch::cat(parts);
+  held_ = std::move(reading.pictures);
 }
 
-at::Tensor LabelledSet::encode(Encoder& encoder, std::int64_t batch, const Encode& encode) {
-  const at::Device device = device_of(encoder);
+at::Tensor LabelledSet::encode(at::Device device, const Encode& encode) {
   std::vector<at::Tensor> parts;
-  at::Tensor own;
-  std::int64_t index = 0;
-  const auto gather = [&] {
-    parts.push_back(ranks_.gather_rows(std::exchange(own, at::Tensor())).to(device));
-  };
-  for_each(batch, [&](const at::Tensor& pictures) {
-    if (index % ranks_.size() == ranks_.rank()) own = encode(pictures, index);
-    if (++index % ranks_.size() == 0) gather();
+  std::int64_t index = ranks_.rank();
+  for_each_round([&](const at::Tensor& own) {
+    const at::Tensor rows = own.defined() ? encode(own, index) : at::Tensor();
+    parts.push_back(ranks_.gather_rows(rows).to(device));
+    index += ranks_.size();
   });
-  if (index % ranks_.size() != 0) gather();
   return torch::cat(parts);
 }
 
 LabelledFeatures embed(Encoder& encoder, LabelledSet& set) {
-  const auto batch = suitable_batch(device_of(encoder), set.input().crop);
   const at::Tensor features =
-      set.encode(encoder, batch, [&](const at::Tensor& pictures, std::int64_t) {
+      set.encode(device_of(encoder), [&](const at::Tensor& pictures, std::int64_t) {
         return encode_pictures(encoder, pictures, set.input().crop);
       });
   return {features, set.labels()};

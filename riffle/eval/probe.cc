@@ -54,8 +54,6 @@ ProbeResult measure(const EpochFeatures& linear_features, const LabelledFeatures
           .hits = hits};
 }
 
-constexpr std::int64_t kCropBatch = 256;
-
 // Features of one random crop of every picture.
 class CroppedFeatures {
  public:
@@ -66,13 +64,15 @@ class CroppedFeatures {
         views_(probe_training_augmentation(set.input().crop), seed, pool_) {}
 
   at::Tensor epoch(std::int64_t number) const {
-    const std::int64_t steps = (std::ssize(set_.labels()) + kCropBatch - 1) / kCropBatch;
-    return set_.encode(encoder_, kCropBatch, [&](const at::Tensor& pictures, std::int64_t batch) {
+    constexpr std::int64_t kBatch = LabelledSet::kBatch;
+    const std::int64_t steps = (std::ssize(set_.labels()) + kBatch - 1) / kBatch;
+    const auto encode = [&](const at::Tensor& pictures, std::int64_t batch) {
       std::vector<std::int64_t> places(static_cast<std::size_t>(pictures.size(0)));
       std::iota(places.begin(), places.end(), 0);
       const auto step = static_cast<std::uint64_t>(number * steps + batch);
       return encode_frozen(encoder_, views_.one_view(pictures, places, step));
-    });
+    };
+    return set_.encode(device_of(encoder_), encode);
   }
 
  private:

@@ -3,22 +3,15 @@
 #include <ATen/ATen.h>
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include "riffle/tensors/gpu_streams.h"
 
 namespace riffle {
-namespace {
-
-c10::Stream default_stream(const at::Device& device) {
-  return c10::impl::VirtualGuardImpl(device.type()).getDefaultStream(device);
-}
-
-}  // namespace
 
 SideCopy::SideCopy(at::Device device) : device_(device) {
   if (device.is_cpu()) return;
-  const c10::impl::VirtualGuardImpl runtime(device.type());
-  if (!device_.has_index()) device_ = runtime.getDevice();
-  stream_ = runtime.getStreamFromGlobalPool(device_);
+  device_ = with_index(device);
+  stream_ = side_stream(device_);
 }
 
 at::Tensor SideCopy::host_memory(at::IntArrayRef shape, at::ScalarType type) const {
