@@ -4,8 +4,9 @@
 Writes JPEG files with structure at all scales, and a ResNet-18 with random weights. riffle then
 selects N of the pictures; the peer decodes the same files with Pillow in a DataLoader with one
 worker per core and encodes them with the same network in torch, channels last, without selecting
-anything. `riffle embed` does so too: what it is faster by is what the selection costs. All take
-turns, and count from a loaded network to the end. Needs torch, numpy and Pillow.
+anything. `riffle embed` does so too: what `riffle curate --list`, which writes no files, is slower
+by is what the selection costs. All take turns, and count from a loaded network to the end. Needs
+torch, numpy and Pillow.
 
     bench/curate_speed.py --device cuda --pictures 200000 --keep 100000
     bench/curate_speed.py --device cuda --pictures 20000 --passes 20 --keep 10000
@@ -96,9 +97,12 @@ def by_riffle(options, command, out):
     return json.loads(done.stdout)
 
 
-def curate(options, stream, encoder, out):
-    command = ["curate", f"folder:{stream}", "--encoder", encoder, "--keep", options.keep]
-    return by_riffle(options, command + ["--list"] * options.list, out)
+def curate(options, stream, encoder, out, what=()):
+    return by_riffle(options, ["curate", f"folder:{stream}", "--encoder", encoder, "--keep", options.keep, *what], out)
+
+
+def while_pictures_come(result):
+    return result["samples"] / (result["seconds"] - result["finish_s"])
 
 
 def embed(options, stream, encoder, out):
@@ -130,7 +134,7 @@ def by_torch(options, stream, network):
     gpu = device.type == "cuda"
     with torch.inference_mode():  # loads the libraries
         network(torch.zeros(1, 3, options.size, options.size, device=device)).cpu()
-    pictures = Pictures(stream, options.size, options.passes)
+    pictures = Pictures(stream, options.size, options.peer_passes or options.passes)
     start = time.perf_counter()
     loader = torch.utils.data.DataLoader(pictures, options.batch, num_workers=options.workers, pin_memory=gpu)
     features = []
@@ -148,11 +152,11 @@ def main():
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--pictures", type=int, default=20000, help="files (default 20000)")
     parser.add_argument("--passes", type=int, default=1, help="how often they are played (default 1)")
+    parser.add_argument("--peer-passes", type=int, help="how often the slower peer plays them (default: as --passes)")
     parser.add_argument("--width", type=int, default=320, help="of a file in px (default 320)")
     parser.add_argument("--height", type=int, default=256)
     parser.add_argument("--quality", type=int, default=85, help="of the JPEGs (default 85)")
     parser.add_argument("--keep", type=int, default=10000)
-    parser.add_argument("--list", action="store_true", help="riffle writes no pictures")
     parser.add_argument("--size", type=int, default=224, help="what the network sees in px (default 224)")
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--network-width", type=int, default=64,
@@ -171,16 +175,18 @@ def main():
             print(f"{options.pictures} files of {options.width} x {options.height} px, {bytes_each} bytes each", flush=True)
         torch.manual_seed(0)
         network = ResNet18(options.network_width)
-        torch.save(network.state_dict(), work / "encoder.pth")
+        encoder = work / "encoder.pth"
+        torch.save(network.state_dict(), encoder)
         ratios, costs = [], []
         for number in range(options.rounds):
-            encoding = embed(options, stream, work / "encoder.pth", work / f"features-{number}.npy")["images_per_s"]
-            ours = curate(options, stream, work / "encoder.pth", work / f"kept-{number}")
-            coming = ours["samples"] / (ours["seconds"] - ours["finish_s"])
-            costs.append(1 - coming / encoding)
+            encoding = embed(options, stream, encoder, work / f"features-{number}.npy")["images_per_s"]
+            listing = while_pictures_come(curate(options, stream, encoder, work / f"listed-{number}", ["--list"]))
+            ours = curate(options, stream, encoder, work / f"kept-{number}")
+            costs.append(1 - listing / encoding)
             print(f"riffle curate: {ours['images_per_s']:.0f} pictures/s over {ours['samples']} pictures and "
-                  f"{ours['seconds']:.1f} s, of which the end took {ours['finish_s']:.1f} s; {coming:.0f} before that, where "
-                  f"riffle embed, which selects nothing, has {encoding:.0f}: the selection costs {100 * costs[-1]:.1f} %", flush=True)
+                  f"{ours['seconds']:.1f} s, of which the end took {ours['finish_s']:.1f} s; before that "
+                  f"{while_pictures_come(ours):.0f}, with a list alone {listing:.0f}, where riffle embed has {encoding:.0f}: "
+                  f"the selection costs {100 * costs[-1]:.1f} %", flush=True)
             if options.no_peer:
                 continue
             theirs = by_torch(options, stream, network)

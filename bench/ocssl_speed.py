@@ -238,10 +238,12 @@ def main():
     random.seed(0)
     peers = [Peer(args, lean) for lean in (False, True)] + ([Climb(args)] if args.climb else [])
     ours, theirs = [], {peer.name: [] for peer in peers}
-    for _ in range(args.rounds):
+    for number in range(args.rounds):
         ours.append(riffle_rate(args))
         for peer in peers:
             theirs[peer.name].append(peer.rate(args.seconds))
+            print(f"round {number + 1}: riffle {ours[-1]:.1f}, {peer.name} {theirs[peer.name][-1]:.1f} pictures/s",
+                  file=sys.stderr, flush=True)
     stream_share = FRESH / PASSES / (FRESH + REPLAYED)
     rate = statistics.median(ours)
     print(json.dumps({"riffle": round(rate, 1), "stream_pictures_per_s": round(rate * stream_share, 1)}))

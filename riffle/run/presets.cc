@@ -11,6 +11,7 @@ const std::vector<Preset>& presets() {
       {"stream",
        "learns most from a stream of clips, as far as it was measured",
        {{"model.objective", "simclr"},
+        {"model.average", "0.999"},
         {"buffer.policy", "merge"},
         {"buffer.features", "arrival"},
         {"buffer.weight_limit", "16"},
