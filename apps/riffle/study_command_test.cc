@@ -110,6 +110,14 @@ TEST_F(StudyCommandTest, ADryRunSaysWhatIsMissing) {
   EXPECT_THAT(outcome.err, HasSubstr("the stream of first: video: no film found"));
 }
 
+TEST_F(StudyCommandTest, ADryRunJudgesRunsWhoseBatchesAreInPartFresh) {
+  const auto outcome = riffle(
+      "study ocssl --scale small --data nodata --device cpu --set model.width=4 --dry-run "
+      "--only mode=merge_aligned --only seed=0");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("judged by 3 updates of the first run"));
+}
+
 TEST_F(StudyCommandTest, ACheckSaysWhatIsMissingAndWhatRunsTakeAndMakesNothing) {
   const std::string tiny =
       " --set model.width=2 --set model.stem=stride2 --set augment.size=16 "

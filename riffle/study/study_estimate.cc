@@ -47,7 +47,10 @@ UpdateCost measure_update(const Config& config) {
   train.updates = 1;
   train.max_updates = kWarmUp + kTimed;
   train.clock = ClockKind::lockstep;
-  learner_config.buffer.capacity = std::to_string(2 * train.batch);
+  train.stream_batch = std::min(train.stream_batch, train.batch);
+  // With train.fresh the newest stream batch is not drawn from.
+  learner_config.buffer.capacity =
+      std::to_string(2 * train.batch + train.samples_per_stream_batch());
   const auto stream = open_stream(cat("synthetic:?size=", learner_config.stored_size()));
   const at::Device device = open_device(learner_config.device);
   const std::uint64_t free_before = available_memory(device).device;
