@@ -119,7 +119,7 @@ CurateResult curate_with_encoder(const CurateOptions& options, CurateConfig conf
   if (!options.assignments.empty()) {
     throw Error("--set is for an encoder that learns on the way; leave out --encoder");
   }
-  const EncoderSource source = options.open_any_encoder();
+  const EncoderSource source = options.open_any_encoder(ranks);
   source.encoder->to(options.device_for(source));
   config.encoder = source.file;
   config.input = source.picture_size(options.size);

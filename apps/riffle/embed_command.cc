@@ -29,7 +29,7 @@ struct EmbedOptions : EncoderFlags {
 
 void run_embed(const EmbedOptions& options) {
   Ranks& ranks = join_ranks();
-  const EncoderSource source = options.open_any_encoder();
+  const EncoderSource source = options.open_any_encoder(ranks);
   const EncoderInput input = source.picture_size(options.size);
   source.encoder->to(options.device_for(source));
   const auto stream = open_stream(options.input, options.shapes);

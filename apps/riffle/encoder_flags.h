@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 
 #include <ATen/Parallel.h>
@@ -12,6 +14,7 @@
 #include "riffle/base/text.h"
 #include "riffle/dist/ranks.h"
 #include "riffle/run/model_source.h"
+#include "riffle/run/run_folder.h"
 #include "riffle/stream/stream.h"
 #include "riffle/train/updater.h"
 
@@ -42,12 +45,27 @@ struct EncoderFlags {
         ->option_text("PX");
   }
 
-  ModelSource open() const { return open_model(run, checkpoint); }
-  EncoderSource open_any_encoder() const { return open_encoder(run, checkpoint); }
+  // Several ranks open the same checkpoint.
+  ModelSource open(Ranks& ranks = one_rank()) const {
+    return open_model(run, agreed_checkpoint(ranks));
+  }
+  EncoderSource open_any_encoder(Ranks& ranks) const {
+    return open_encoder(run, agreed_checkpoint(ranks));
+  }
   // Throws Error if the device is not available.
   template <typename Source>
   at::Device device_for(const Source& source) const {
     return open_device(device.empty() ? source.device : device);
+  }
+
+ private:
+  // A run that still trains may have a newer checkpoint for one rank than for another: all take the
+  // first one's.
+  std::string agreed_checkpoint(Ranks& ranks) const {
+    if (ranks.alone() || !checkpoint.empty()) return checkpoint;
+    std::optional<std::filesystem::path> newest;
+    if (ranks.first() && RunFolder::is_run(run)) newest = RunFolder::open(run).latest_checkpoint();
+    return ranks.from_first(newest ? newest->filename().string() : "");
   }
 };
 

@@ -69,7 +69,7 @@ void run_probe(const ProbeCommand& options) {
     [[maybe_unused]] const int nice = ::nice(10);
     at::set_num_threads(1);
   }
-  const ModelSource source = options.open();
+  const ModelSource source = options.open(ranks);
   const auto untrained = make_objective(source.model, source.seed);
   const at::Device device = options.device_for(source);
   const EncoderInput input = source.picture_size(options.size);

@@ -141,6 +141,20 @@ TEST_F(SeveralRanks, EmbedWhatOneProcessEmbeds) {
   }
 }
 
+// As where one rank looks for the newest checkpoint of a run just after it was written.
+TEST_F(SeveralRanks, OpenTheCheckpointThatTheFirstFinds) {
+  ASSERT_EQ(riffle("-q train --run run " + kShared + "--max-updates 4").exit_code, 0);
+  fs::copy(folder_ / "run", folder_ / "later", fs::copy_options::recursive);
+  ASSERT_EQ(riffle("-q resume later --max-updates 8").exit_code, 0);
+  const std::string input = " --input 'synthetic:?frames=1&size=16&samples=80' --batch 16 --out ";
+  ASSERT_EQ(riffle("-q embed run" + input + "one.npy").exit_code, 0);
+  const auto two = riffle("-q embed run" + input + "two.npy : -n 1 " + RIFFLE_PROGRAM +
+                              " -q embed later" + input + "two.npy",
+                          std::string(RIFFLE_MPIRUN) + " --oversubscribe --bind-to none -n 1 ");
+  ASSERT_EQ(two.exit_code, 0) << two.err;
+  EXPECT_EQ(content(folder_ / "two.npy"), content(folder_ / "one.npy"));
+}
+
 TEST_F(SeveralRanks, ProbeWhatOneProcessProbes) {
   ASSERT_EQ(riffle("-q train --run run " + kShared + "--max-updates 2").exit_code, 0);
   const std::string probe =
