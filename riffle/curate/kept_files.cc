@@ -94,7 +94,7 @@ void KeptFiles::write(const Held& pictures) {
     if (made_.insert(path.parent_path()).second) make_folders(path.parent_path());
     Descriptor out(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
     out.write(*content);
-    // The disk begins at once: what it has not finished when a state is written, that has to wait for.
+    // The disk begins at once, so that a state has little left to wait for.
     ::sync_file_range(out.number(), 0, 0, SYNC_FILE_RANGE_WRITE);
     out.close();
   }
