@@ -161,12 +161,15 @@ TEST(Learner, DrainDoesNotRepeatBatchesWhereThereIsNoBuffer) {
 }
 
 TEST(Learner, AStreamTooShortForTheBufferIsAnErrorThatSaysSo) {
-  try {
-    updates_of(tiny_learner("fifo"), "synthetic:?size=16&samples=20");
-    FAIL() << "should have thrown";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("before the buffer of 32 was full"));
-  }
+  const auto stream = open_stream("synthetic:?size=16&samples=20");
+  const auto learn = [&] {
+    Learner learner(tiny_learner("fifo"), *stream);
+    updates_of(learner);
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(learn, testing::ThrowsMessage<Error>(HasSubstr("before the buffer of 32 was full")));
+  EXPECT_THAT(learn, testing::ThrowsMessage<Error>(HasSubstr("before its first sample")))
+      << "the stream is at its end";
 }
 
 TEST(Learner, FeaturesOnArrivalTrackEveryNewSampleOnceWarm) {

@@ -121,6 +121,7 @@ std::optional<Draw> Replay::next() {
   if (!buffer_.full()) {
     if (stopping_) return std::nullopt;
     const std::int64_t came = samples_seen_ + intake_.left_out();
+    if (came == 0) throw Error("the stream ended before its first sample");
     throw Error(cat("the stream ended after ", came, came == 1 ? " sample" : " samples",
                     ", before the buffer of ", buffer_.capacity(), " was full; ",
                     samples_seen_ > 0 ? cat("give --capacity ", samples_seen_, " or less")
