@@ -130,6 +130,9 @@ void run_curate(const CurateOptions& options) {
   CurateConfig config = options.config;
   set_output(options.out, config);
   config.pictures = !options.list;
+  if (options.list && !config.shards.empty()) {
+    throw Error("--list writes no pictures, and --out shards: is for pictures; leave one of them out");
+  }
   if (options.run.empty()) return print(options, curate_learning(options, config));
   Ranks& ranks = join_ranks();
   const CurateResult result = curate_with_encoder(options, config, ranks);

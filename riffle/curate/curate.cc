@@ -102,9 +102,11 @@ class CuratingPass {
   fs::path state_path() const { return config_.out / "state.safetensors"; }
   fs::path log_path() const { return config_.out / "repeats.log"; }
   fs::path pictures() const { return config_.out / "pictures"; }
+  fs::path table() const { return config_.out / "selection.csv"; }
 
   FileLock lock() const {
-    if (fs::exists(config_.out / "selection.csv")) {
+    if (fs::exists(table())) {
+      remove_rest();
       throw Error(cat(config_.out.string(), " holds a finished selection; choose another folder"));
     }
     const bool foreign =
@@ -113,7 +115,24 @@ class CuratingPass {
       throw Error(cat(config_.out.string(), " is not empty; choose a new folder"));
     }
     make_folders(config_.out);
+    return new_lock();
+  }
+
+  FileLock new_lock() const {
     return {config_.out / "curate.lock", cat("the selection in ", config_.out.string())};
+  }
+
+  // What a finished selection no longer needs: there is some if its process was killed at its end.
+  void remove_rest() const {
+    if (!fs::exists(state_path())) return;
+    const FileLock lock = new_lock();
+    remove_working_files();
+  }
+
+  void remove_working_files() const {
+    if (!config_.shards.empty()) fs::remove_all(pictures());
+    fs::remove(log_path());
+    remove_durably(state_path());
   }
 
   std::string group_of(const Sample& sample) const {
@@ -231,11 +250,9 @@ class CuratingPass {
       write_assignments(log_path(), pictures_kept, config_.out / "assignments.csv");
     }
     if (!config_.shards.empty()) pack(pictures_kept);
-    write_atomically(config_.out / "selection.csv", selection_csv(pictures_kept, state_.samples()));
     files_.remove_left();
-    if (!config_.shards.empty()) fs::remove_all(pictures());
-    remove_durably(state_path());
-    if (config_.assignments) remove_durably(log_path());
+    write_atomically(table(), selection_csv(pictures_kept, state_.samples()));
+    remove_working_files();
   }
 
   // Compares all by what was learned last, and leaves that.
@@ -294,8 +311,14 @@ void encode_share(const CurateConfig& config, Encoder& encoder, Ranks& ranks) {
 }  // namespace
 
 std::string source_of(const std::string& key) {
-  const std::size_t frame = key.rfind('#');
-  if (frame != std::string::npos) return key.substr(0, frame);
+  // "film.mp4#120", or what a shape made of that frame: "film.mp4#120 frame 3".
+  const std::size_t mark = key.rfind('#');
+  if (mark != std::string::npos && mark + 1 < key.size()) {
+    const std::size_t end = key.find_first_not_of("0123456789", mark + 1);
+    if (end != mark + 1 && (end == std::string::npos || key[end] == ' ')) {
+      return key.substr(0, mark);
+    }
+  }
   const std::size_t member = key.find(".tar");
   const std::size_t colon = member == std::string::npos ? member : key.find(':', member);
   if (colon != std::string::npos) return key.substr(0, colon);

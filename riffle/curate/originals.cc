@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "riffle/base/name_hash.h"
 #include "riffle/base/text.h"
 #include "riffle/image/codec.h"
 #include "riffle/stream/shapes/shape.h"
@@ -72,6 +73,16 @@ std::string safe_name(std::string_view text) {
   return name;
 }
 
+// Labels that are not such names end in a number of their own: two labels are two folders.
+std::string folder_of(const std::string& label) {
+  std::string name = safe_name(label);
+  if (name == label) return name;
+  constexpr std::size_t kDigits = 8;
+  std::ostringstream number;
+  number << std::hex << std::setw(kDigits) << std::setfill('0') << name_hash(label);
+  return cat(name.substr(0, kMostName - kDigits - 1), '-', number.str().substr(0, kDigits));
+}
+
 struct Kind {
   std::size_t at;
   std::string_view bytes;
@@ -114,7 +125,7 @@ std::string original_path(const Sample& sample, std::span<const std::byte> conte
   stem = safe_name(stem.substr(0, stem.rfind('.')));
   const std::string name =
       cat(index_text(sample.index), stem.empty() ? "" : "-", stem, ending_of(content));
-  const std::string folder = safe_name(sample.label);
+  const std::string folder = folder_of(sample.label);
   return folder.empty() ? name : cat(folder, '/', name);
 }
 

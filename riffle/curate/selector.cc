@@ -79,7 +79,7 @@ std::vector<Selector::Origin> Selector::find_repeats(const at::Tensor& features)
   std::vector<Origin> origins(held.size());
   for (std::size_t i = 0; i < held.size(); ++i) {
     double best = held[i].distance;
-    if (best <= config_.near) origins[i] = {false, held[i].slot, 0};
+    if (held[i].slot >= 0 && best <= config_.near) origins[i] = {false, held[i].slot, 0};
     for (std::size_t j = 0; j < i; ++j) {
       const double here = distance[static_cast<std::int64_t>(i)][static_cast<std::int64_t>(j)];
       if (!origins[j].is_new || here > config_.near || here >= best) continue;
