@@ -31,7 +31,7 @@ class FolderStream : public Stream {
       : options_(std::move(options)),
         listing_(options_.part.of(list_pictures(options_.root, options_.rules, skips_))) {
     if (listing_.empty()) {
-      throw Error(cat("no pictures (JPEG, PNG, WebP, TIFF, BMP, GIF) in the folder ",
+      throw Error(cat("no pictures (JPEG, PNG, WebP, TIFF, BMP, GIF, HEIC, AVIF) in the folder ",
                       options_.root.string()));
     }
   }

@@ -288,7 +288,13 @@ std::unique_ptr<Stream> shape_lifelong(Uri& options, const StreamFactory& below)
   if (read.heldout_part && read.holdout == 0) {
     throw Error("part=heldout needs holdout=N, the number of samples kept back of each label");
   }
-  Census census(*below(), read.holdout);
+  const auto counted = below();
+  if (counted->endless()) {
+    throw Error(
+        "lifelong has to count the labels of a stream that ends, and this one does not: put "
+        "limit:samples=N before it");
+  }
+  Census census(*counted, read.holdout);
   LabelGroups groups = make_groups(read, census);
   auto plan = std::make_unique<Plan>(Plan{read, std::move(census), std::move(groups), below});
   if (!read.only.empty() || read.heldout_part) {

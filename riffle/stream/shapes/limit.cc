@@ -20,6 +20,7 @@ class LimitStream : public Shape {
   }
 
   bool divide(const StreamShare& share) override { return below().divide(share); }
+  std::optional<std::int64_t> period() const override { return below().period(); }
   bool endless() const override { return false; }
 
   std::string position() const override {

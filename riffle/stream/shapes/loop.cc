@@ -25,7 +25,7 @@ class LoopStream : public Shape {
   bool divide(const StreamShare& share) override { return below().divide(share); }
   bool endless() const override { return times_ == 0 || Shape::endless(); }
   std::optional<std::int64_t> period() const override {
-    return period_ ? period_ : Shape::period();
+    return period_ ? period_ : below().period();
   }
 
   std::string position() const override {

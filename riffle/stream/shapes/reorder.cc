@@ -116,7 +116,8 @@ class ReorderStream : public Shape {
       const auto cell =
           static_cast<std::size_t>((static_cast<__uint128_t>(keyed.key) * cells_) >> 64);
       ++counts_[cell];
-      bytes += keyed.sample.picture.rgb.size() + sizeof(KeyedSample);
+      const Picture& picture = keyed.sample.picture;
+      bytes += picture.rgb.size() + (picture.file ? picture.file->size() : 0) + sizeof(KeyedSample);
       if (bytes <= options_.memory) {
         held_[cell].push_back(std::move(keyed));
       } else {

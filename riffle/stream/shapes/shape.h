@@ -9,7 +9,8 @@
 // that permutation=3,1,4,2 is one value. %XX in values is decoded (%2C is a comma). `mix` takes an
 // address as well: mix:folder:photos?order=time,share=0.2.
 //
-// A shape that gives each sample of the stream below unseen, one for one, forwards divide().
+// A shape that gives each sample of the stream below unseen, one for one, forwards divide(); one that
+// gives as many as the stream below, and no others, forwards period().
 //
 // Every shape numbers what it gives from 0 (Sample::index), forwards stop() and skipped(), and
 // keeps the contract of Stream: seek(position()) is exact, also for shapes around shapes. The same
@@ -50,7 +51,6 @@ class Shape : public Stream {
   double unreachable_s() const override { return below_->unreachable_s(); }
   std::map<std::string, std::int64_t> skipped() const override { return below_->skipped(); }
   bool endless() const override { return below_->endless(); }
-  std::optional<std::int64_t> period() const override { return below_->period(); }
 
  protected:
   Stream& below() const { return *below_; }

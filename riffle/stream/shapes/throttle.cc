@@ -29,6 +29,7 @@ class ThrottleStream : public Shape {
   }
 
   bool divide(const StreamShare& share) override { return below().divide(share); }
+  std::optional<std::int64_t> period() const override { return below().period(); }
   // The clock starts again wherever the stream continues, so the place is that of the stream below.
   std::string position() const override { return below().position(); }
   void seek(const std::string& position) override { below().seek(position); }
