@@ -126,13 +126,19 @@ class UrlFetcher::Loop {
     return held + ready_bytes_;
   }
 
+  bool reader_waits_for_the_front() {
+    const std::lock_guard lock(mutex_);
+    return ready_.empty();
+  }
+
   void begin_transfers() {
     const bool room = held_bytes() < kAheadBytes;
+    const bool front = room || reader_waits_for_the_front();
     const auto now = Clock::now();
     retry_at_ = Clock::time_point::max();
     for (auto& transfer : window_) {
       if (active_.size() >= static_cast<std::size_t>(limits_.connections)) return;
-      if (!room && &transfer != &window_.front()) return;
+      if (!(room || (front && &transfer == &window_.front()))) return;
       if (transfer.state() != State::waiting) continue;
       if (transfer.not_before() > now) {
         retry_at_ = std::min(retry_at_, transfer.not_before());
