@@ -58,16 +58,17 @@ Checkpointer::~Checkpointer() {
 void Checkpointer::keep_up(bool due, double seconds) {
   folder_.require_in_place();
   const auto start = Clock::now();
-  bool crowded = false, writing = false;
+  bool crowded = false, writing = false, pausing = false;
   {
     const std::lock_guard lock(mutex_);
     due_ = due_ || due || std::exchange(checkpoint_failed_, false);
+    pausing = start < retry_at_;
     // Ranks agree on when a checkpoint is made, and so cannot each choose another time.
-    if (start < retry_at_ && learner_.ranks().alone()) return;
+    if (pausing && learner_.ranks().alone()) return;
     crowded = jobs_.size() >= kMaxJobs;
     writing = checkpoint_waits_;
   }
-  if (!crowded) hand_over();
+  if (!crowded && !pausing) hand_over();
   if (!learner_.ranks().alone()) {
     if (due && make_together(seconds)) {
       const std::lock_guard lock(mutex_);

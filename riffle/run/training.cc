@@ -188,7 +188,9 @@ TrainingResult resume(const std::filesystem::path& path,
     remove_temporary_files(opened.checkpoints());
     return opened;
   });
-  const Config config = folder.config(assignments);
+  Config config = folder.config(assignments);
+  auto& threads = config.learner.train.threads;
+  if (threads == 0) threads = threads_per_rank(ranks);
   require_same_run(ranks, config, options);
   // All have read it before one of them changes it.
   const auto keep_config = [&] {

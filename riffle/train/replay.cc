@@ -166,8 +166,9 @@ void Replay::restore(const LearnerState& state) {
   samples_seen_ = state.samples_seen;
   skipped_ = state.skipped;
   position_ = state.position;
-  stream_.seek(batches_.own_position(position_));
-  skipped_before_ = stream_.skipped();
+  // Before the first batch a stream is where it was opened, and no rank knows of the others' places.
+  if (batches_taken_ > 0) stream_.seek(batches_.own_position(position_));
+  skipped_before_ = batches_.skipped(stream_.skipped());
 }
 
 }  // namespace riffle

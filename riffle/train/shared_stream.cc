@@ -13,11 +13,12 @@ namespace riffle {
 namespace {
 
 using Json = nlohmann::json;
+using SkipCounts = std::map<std::string, std::int64_t>;
 
 constexpr const char* kPositions = "ranks";
 
 // Returns what a rank tells the others about its batch, or why it has none.
-std::string describe_batch(const std::optional<StreamBatch>& batch, const StreamError* error,
+Json describe_batch(const std::optional<StreamBatch>& batch, const StreamError* error,
                            bool in_doubt) {
   Json message = Json::object();
   if (in_doubt) message["doubt"] = true;
@@ -35,8 +36,7 @@ std::string describe_batch(const std::optional<StreamBatch>& batch, const Stream
     message["skipped"] = batch->skipped;
     if (batch->period) message["period"] = *batch->period;
   }
-  const auto bytes = Json::to_cbor(message);
-  return {bytes.begin(), bytes.end()};
+  return message;
 }
 
 // Clips of different streams are different, though each counts its own.
@@ -76,6 +76,17 @@ void require_same_place(const std::vector<Json>& all) {
   }
 }
 
+std::string to_bytes(const Json& message) {
+  const auto bytes = Json::to_cbor(message);
+  return {bytes.begin(), bytes.end()};
+}
+
+void add_skipped(const Json& described, SkipCounts& skipped) {
+  for (const auto& [reason, count] : described.items()) {
+    skipped[reason] += count.get<std::int64_t>();
+  }
+}
+
 // Takes this rank's batch, and returns what all ranks tell about theirs. Throws StreamError, on all
 // ranks, for what the stream of one threw.
 std::vector<Json> take_and_tell(Intake& intake, Ranks& ranks, std::optional<StreamBatch>& own) {
@@ -88,7 +99,8 @@ std::vector<Json> take_and_tell(Intake& intake, Ranks& ranks, std::optional<Stre
   }
   std::vector<Json> all;
   for (const auto& bytes :
-       ranks.gather_bytes(describe_batch(own, error ? &*error : nullptr, intake.in_doubt()))) {
+       ranks.gather_bytes(
+           to_bytes(describe_batch(own, error ? &*error : nullptr, intake.in_doubt())))) {
     all.push_back(Json::from_cbor(bytes));
   }
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -129,15 +141,20 @@ std::optional<StreamBatch> SharedStream::take() {
   }
   // Ranks that divide one stream all report the same; counting it once is enough.
   const std::size_t streams = sharing_.own_streams ? all.size() : 1;
-  for (std::size_t i = 0; i < streams; ++i) {
-    for (const auto& [reason, count] : all[i]["skipped"].items()) {
-      batch.skipped[reason] += count.get<std::int64_t>();
-    }
-  }
+  for (std::size_t i = 0; i < streams; ++i) add_skipped(all[i]["skipped"], batch.skipped);
   if (all[0].contains("period")) batch.period = all[0]["period"].get<std::int64_t>();
   batch.position =
       sharing_.own_streams ? write_position(kPositions, positions) : std::move(positions.below[0]);
   return batch;
+}
+
+SkipCounts SharedStream::skipped(const SkipCounts& own) {
+  if (sharing_.ranks.alone() || !sharing_.own_streams) return own;
+  SkipCounts all;
+  for (const auto& bytes : sharing_.ranks.gather_bytes(to_bytes(own))) {
+    add_skipped(Json::from_cbor(bytes), all);
+  }
+  return all;
 }
 
 std::size_t SharedStream::ready() {

@@ -3,6 +3,8 @@
 // together.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +48,9 @@ class SharedStream {
   // Throws StreamError, on all, for what the stream of one threw, and if ranks that divide one
   // stream are no longer at the same place in it.
   std::optional<StreamBatch> take();
+
+  // Returns what all ranks' streams skipped (StreamBatch::skipped), given what this rank's did.
+  std::map<std::string, std::int64_t> skipped(const std::map<std::string, std::int64_t>& own);
 
   // Returns how many batches all ranks have ready. If one of them is in doubt (divided_reader.h),
   // take() waits until it is read again.
