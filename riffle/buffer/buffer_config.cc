@@ -21,10 +21,10 @@ void BufferConfig::describe(Fields& fields) {
       "buffer.memory", memory,
       {{"best", BufferMemory::best},
        {"host", BufferMemory::host},
-       {"pinned", BufferMemory::pinned},
-       {"gpu", BufferMemory::gpu}},
-      "where pictures are kept; pinned is host memory that a GPU reads fast; best: the GPU's when "
-      "it trains there and half of what it has left is enough, else host");
+       {"gpu", BufferMemory::gpu},
+       {"pinned", BufferMemory::host}},
+      "where pictures are kept; best: the GPU's when it trains there and half of what it has left "
+      "is enough, else host; pinned: what earlier versions called host with a GPU");
   fields.add("buffer.jpeg_quality", jpeg_quality,
              "highest JPEG quality, 1 to 100; lowered for a picture that would take too much");
   fields.add("buffer.features", features,
@@ -96,15 +96,14 @@ void BufferConfig::validate() const {
   if (jpeg_quality < 1 || jpeg_quality > 100) {
     throw Error(cat("buffer.jpeg_quality must be 1 to 100, but is ", jpeg_quality));
   }
-  const bool asks_for_gpu = memory == BufferMemory::pinned || memory == BufferMemory::gpu;
+  const bool asks_for_gpu = memory == BufferMemory::gpu;
   if (storage == Storage::jpeg && asks_for_gpu) {
     throw Error("buffer.storage=jpeg needs buffer.memory=host: pictures are decoded by the CPU");
   }
 #ifndef RIFFLE_CUDA
   if (asks_for_gpu) {
     throw Error(
-        "this riffle was built without CUDA: buffer.memory must be host or best (pinned and gpu "
-        "need a "
+        "this riffle was built without CUDA: buffer.memory must be host or best (gpu needs a "
         "LibTorch with CUDA)");
   }
 #endif

@@ -14,7 +14,7 @@ enum class DrawRule { uniform, weight };
 enum class StayRule { heavier, drawn };  // who of a merged pair stays
 enum class FeatureType { float32, float16, bfloat16 };
 enum class Storage { raw, jpeg };
-enum class BufferMemory { best, host, pinned, gpu };  // best: see choose_memory (memory_plan.h)
+enum class BufferMemory { best, host, gpu };  // best: see choose_memory (memory_plan.h)
 
 struct BufferConfig {
   std::string policy = "merge";    // a name of policy.cc; why: docs/results/hostile.md

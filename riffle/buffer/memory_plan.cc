@@ -80,14 +80,16 @@ std::optional<std::uint64_t> number_in(const std::string& path) {
 }
 
 // What the control group of this process still allows. File pages count as used but are given up
-// when needed.
+// when needed, except those of files that are kept in memory alone.
 std::uint64_t container_memory() {
   const std::string group = "/sys/fs/cgroup/";
   const auto limit = number_in(group + "memory.max");
   const auto used = number_in(group + "memory.current");
   if (!limit || !used) return kUnknown;
   const auto file = number_after(group + "memory.stat", "file").value_or(0);
-  const auto held = *used - std::min(*used, file);
+  const auto in_memory = number_after(group + "memory.stat", "shmem").value_or(0);
+  const auto given_up = file - std::min(file, in_memory);
+  const auto held = *used - std::min(*used, given_up);
   return *limit - std::min(*limit, held);
 }
 
@@ -181,9 +183,7 @@ MemoryPlan MemoryPlan::share_of(const Ranks& ranks) const {
 
 MemoryPlan plan_memory(const BufferConfig& config, std::int64_t batch, int picture_size,
                        std::int64_t feature_dim, at::Device device) {
-  const bool needs_gpu =
-      config.memory == BufferMemory::pinned || config.memory == BufferMemory::gpu;
-  if (needs_gpu && !device.is_cuda()) {
+  if (config.memory == BufferMemory::gpu && !device.is_cuda()) {
     throw Error("buffer.memory must be host when the network is not on a GPU");
   }
   const auto plan_for = [&](std::int64_t samples) {

@@ -109,8 +109,8 @@ TEST(MemoryPlan, TheBestMemoryIsTheGpusWhenHalfOfItIsEnough) {
   EXPECT_EQ(chosen(at::kCUDA, 2 * pictures), BufferMemory::gpu);
   EXPECT_EQ(chosen(at::kCUDA, 2 * pictures - 2), BufferMemory::host);
   EXPECT_EQ(chosen(at::kCPU, 2 * pictures), BufferMemory::host);
-  config.memory = BufferMemory::pinned;
-  EXPECT_EQ(chosen(at::kCUDA, 2 * pictures), BufferMemory::pinned);
+  config.memory = BufferMemory::host;
+  EXPECT_EQ(chosen(at::kCUDA, 2 * pictures), BufferMemory::host);
   config.memory = BufferMemory::best;
   config.storage = Storage::jpeg;
   EXPECT_EQ(chosen(at::kCUDA, 2 * pictures), BufferMemory::host);

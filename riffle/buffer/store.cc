@@ -22,8 +22,7 @@ RawStore::RawStore(std::int64_t slots, int picture_size, BufferMemory memory, at
   slab_ = at::zeros({slots, picture_size, picture_size, 3},
                     at::TensorOptions()
                         .dtype(at::kByte)
-                        .device(memory == BufferMemory::gpu ? device : at::Device(at::kCPU))
-                        .pinned_memory(memory == BufferMemory::pinned));
+                        .device(memory == BufferMemory::gpu ? device : at::Device(at::kCPU)));
 }
 
 at::Tensor RawStore::rows(std::span<const std::int64_t> slots) const {
