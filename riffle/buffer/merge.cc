@@ -4,9 +4,16 @@
 
 #include <ATen/ATen.h>
 
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
 #include "riffle/buffer/minred.h"
 
 namespace riffle {
+namespace {
+
+constexpr double kMostHalvings = 1000;  // in one stream batch: two to this power is still finite
+
+}  // namespace
 
 NearestIndexConfig Merge::index_config(const PolicySetting& setting) {
   NearestIndexConfig index = MinRed::index_config(setting);
@@ -28,6 +35,10 @@ double Merge::half_lives(std::uint64_t arrival) const {
 void Merge::inserted(std::span<const Slot> slots, const at::Tensor& features) {
   const double halved = std::floor(half_lives(arrivals()));
   const double due = std::floor(half_lives(arrivals() + slots.size())) - halved;
+  if (due > kMostHalvings) {
+    throw Error(cat("buffer.half_life=", half_life_, " is too short for stream batches of ",
+                    slots.size(), " samples: their weights would be too far apart"));
+  }
   // Halving reports what a GPU refused before: better now, while nothing has changed.
   if (due > 0) index().check();
   std::vector<double> weights;
