@@ -217,7 +217,8 @@ void add_study_command(CLI::App& app) {
       ->required();
   command
       ->add_option("--scale", options->scale,
-                   "smoke (seconds, any machine), small (one GPU) or paper")
+                   "smoke (seconds, any machine), quick (minutes, any machine), small (one GPU) or "
+                   "paper")
       ->option_text("[small]");
   command->add_option("--data", options->data, "Folder of the data sets")->option_text("DIR");
   command
