@@ -21,10 +21,14 @@ void collect(const CLI::App& app, const std::string& path, std::vector<Node>& no
   }
 }
 
+// Those that are for users.
+std::vector<const CLI::Option*> options(const CLI::App& app) {
+  return app.get_options([](const CLI::Option* option) { return !option->get_group().empty(); });
+}
+
 std::vector<std::string> flags(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group().empty()) continue;  // not for users
+  for (const CLI::Option* option : options(app)) {
     for (const auto& name : option->get_lnames()) names.push_back("--" + name);
   }
   return names;
@@ -91,7 +95,7 @@ std::string zsh_script(const std::vector<Node>& nodes) {
       script += cat("\n        ", described(command->get_name(), command->get_description()));
     }
     script += ")\n      options=(";
-    for (const CLI::Option* option : app->get_options()) {
+    for (const CLI::Option* option : options(*app)) {
       for (const auto& name : option->get_lnames()) {
         script += cat("\n        ", described("--" + name, option->get_description()));
       }

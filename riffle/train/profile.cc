@@ -25,9 +25,6 @@ struct Rule {
 // By the first word that occurs in a name.
 constexpr Rule kRules[] = {
     {"render_cuda", "views"},
-    {"riffle::views", "views"},
-    {"riffle::stream", "stream"},
-    {"riffle::minred", "buffer"},
     {"nearest_index_cuda::", "buffer"},
     {"batch_norm", "batch norm"},
     {"BatchNorm", "batch norm"},
