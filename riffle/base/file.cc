@@ -256,6 +256,9 @@ std::vector<fs::path> list_folder(const fs::path& folder) {
 void make_folders(const fs::path& folder) {
   std::error_code error;
   if (folder.empty() || fs::is_directory(folder, error)) return;
+  if (fs::exists(folder, error)) {
+    throw Error(cat(folder.string(), " is a file, not a folder; give another name"));
+  }
   make_folders(folder.parent_path());
   fs::create_directory(folder, error);
   if (error) {

@@ -28,7 +28,7 @@ std::string read_given_text(const std::filesystem::path& path, std::size_t most)
 std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder);
 
 // Creates a folder and its parents where they are missing, and flushes the folders that got an
-// entry, so that a new folder survives a power cut.
+// entry, so that a new folder survives a power cut. Throws Error if a file has its name.
 void make_folders(const std::filesystem::path& folder);
 
 // Replaces `path` in one step: a temporary file in the same folder, fsync, rename, fsync of the

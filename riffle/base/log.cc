@@ -63,9 +63,6 @@ void log_info(const std::string& message) { write(LogLevel::info, spdlog::level:
 void log_warning(const std::string& message) {
   write(LogLevel::warnings, spdlog::level::warn, "warning: " + message);
 }
-void log_error(const std::string& message) {
-  write(LogLevel::quiet, spdlog::level::err, "error: " + message);
-}
 
 void show_progress(const std::string& line) {
   Console& out = console();

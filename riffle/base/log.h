@@ -15,7 +15,6 @@ void set_log_level(LogLevel level);
 void log_debug(const std::string& message);
 void log_info(const std::string& message);
 void log_warning(const std::string& message);
-void log_error(const std::string& message);
 
 // Shows the state of long work. On a terminal, replaces the previous progress line; elsewhere,
 // prints a plain line, at most one every ten seconds. `finish_progress` keeps the last line.

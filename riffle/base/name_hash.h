@@ -14,6 +14,11 @@ constexpr std::uint64_t name_hash(std::string_view name) {
   return hash;
 }
 
+// The same for a number that must not be negative.
+constexpr std::int64_t stable_number(std::string_view name) {
+  return static_cast<std::int64_t>(name_hash(name) >> 1);
+}
+
 // Its published values.
 static_assert(name_hash("") == 0xcbf29ce484222325u && name_hash("foobar") == 0x85944171f73967e8u);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -39,6 +40,17 @@ std::string duration_text(double seconds) {
 }
 
 std::string printable(std::string_view text) { return escape_bytes(text, "\\x"); }
+
+std::string shell_word(std::string_view text) {
+  constexpr std::string_view kPlain = "%+,-./:=@_";
+  const auto plain = [&](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != kPlain.npos;
+  };
+  if (!text.empty() && std::ranges::all_of(text, plain)) return std::string(text);
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
+  return word + '\'';
+}
 
 std::string join(std::span<const std::string> parts, std::string_view separator) {
   std::string joined;
@@ -106,7 +118,7 @@ std::string unknown_name(std::string_view what, std::string_view name,
   std::string message = cat("unknown ", what, " '", name, "'");
   if (candidates.empty()) return message;
   message += cat("; did you mean '", nearest_name(name, candidates), "'?");
-  if (candidates.size() <= 12) message += cat(" (valid: ", join(candidates, ", "), ")");
+  if (candidates.size() <= 16) message += cat(" (valid: ", join(candidates, ", "), ")");
   return message;
 }
 

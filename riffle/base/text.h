@@ -32,6 +32,9 @@ std::string duration_text(double seconds);
 // "\\x1b": control characters other than tabs, and bytes that are part of no character.
 std::string printable(std::string_view text);
 
+// Returns the text as one word for a shell: as it is, or in quotes if it has to be.
+std::string shell_word(std::string_view text);
+
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::vector<std::string> split(std::string_view text, char separator);
 

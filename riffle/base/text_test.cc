@@ -36,6 +36,15 @@ TEST(Text, PrintsNothingThatSteersATerminal) {
   EXPECT_EQ(printable(""), "");
 }
 
+TEST(Text, AWordOfAShellIsInQuotesWhereItHasToBe) {
+  for (const std::string plain : {"runs/a-b_2.1", "--set=x,y:z@3%+", "synthetic:"}) {
+    EXPECT_EQ(shell_word(plain), plain);
+  }
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("my run"), "'my run'");
+  EXPECT_EQ(shell_word("it's <b>&$(x)"), R"('it'\''s <b>&$(x)')");
+}
+
 TEST(Text, SplitKeepsEmptyPartsAndJoinUndoesIt) {
   EXPECT_THAT(split("a,,b", ','), ElementsAre("a", "", "b"));
   EXPECT_EQ(join(split("a,,b", ','), ","), "a,,b");
