@@ -66,9 +66,11 @@ at::Tensor normalize_composed(const at::Tensor& pictures) {
 
 void check_pictures(const at::Tensor& pictures) {
   if (!pictures.defined() || pictures.dim() != 4 || pictures.size(3) != 3 ||
-      pictures.scalar_type() != at::kByte || !pictures.is_contiguous() || !pictures.is_cpu()) {
+      pictures.size(1) == 0 || pictures.size(2) == 0 || pictures.scalar_type() != at::kByte ||
+      !pictures.is_contiguous() || !pictures.is_cpu()) {
     throw std::invalid_argument(
-        "pictures must be a contiguous uint8 tensor [n, height, width, 3] on the CPU");
+        "pictures must be a contiguous uint8 tensor [n, height, width, 3] on the CPU, of at least "
+        "one pixel each");
   }
 }
 

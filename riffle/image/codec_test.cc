@@ -79,6 +79,21 @@ TEST(Codec, JpegOfEveryColourSpaceBecomesRgb) {
   }
 }
 
+TEST(Codec, AJpegThatOnlyMisstatesItsVersionOrItsScanLosesNoPixel) {
+  const auto good = encode_jpeg(generated_picture(40, 24), 90);
+  const auto changed = [&](std::string_view marker, std::size_t at, std::byte value) {
+    auto bytes = good;
+    const auto found = std::ranges::search(bytes, bytes_of(marker));
+    found.begin()[static_cast<std::ptrdiff_t>(at)] = value;
+    EXPECT_NE(bytes, good);
+    return bytes;
+  };
+  const auto version = changed("JFIF", 5, std::byte{7});
+  // Of a scan of three channels, the number of the last coefficient.
+  const auto scan = changed("\xFF\xDA", 12, std::byte{0});
+  for (const auto& bytes : {version, scan}) EXPECT_EQ(decode_whole(bytes), decode_whole(good));
+}
+
 TEST(Codec, BlackInkDarkensACmykJpeg) {
   Picture expected = generated_picture(40, 24);
   const auto bytes = generated_jpeg(expected, {.colours = JpegColours::cmyk, .black = 128});

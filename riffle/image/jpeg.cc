@@ -61,7 +61,11 @@ JpegErrors& errors_of(j_common_ptr common) {
 void on_message(j_common_ptr common, int level) {
   if (level >= 0) return;
   const jpeg_error_mgr& manager = *common->err;
-  if (manager.msg_code == JWRN_ADOBE_XFORM) return;
+  // These cost no pixel: a colour transform, a version of JFIF, and parameters of a scan that have
+  // only one meaning.
+  for (const int harmless : {JWRN_ADOBE_XFORM, JWRN_JFIF_MAJOR, JWRN_NOT_SEQUENTIAL}) {
+    if (manager.msg_code == harmless) return;
+  }
   if (manager.msg_code == JWRN_EXTRANEOUS_DATA && manager.msg_parm.i[0] <= kPaddingTolerated &&
       manager.msg_parm.i[1] == JPEG_EOI) {
     return;
