@@ -53,9 +53,4 @@ double pair_correlation(std::int64_t n, double p) {
   return p * sum;
 }
 
-double minred_pair_correlation(std::int64_t capacity, double p, double eta) {
-  require_probability(eta);
-  return pair_correlation(capacity, eta * p);
-}
-
 }  // namespace riffle

@@ -23,8 +23,4 @@ double same_clip_share(std::span<const std::int64_t> clips);
 // buffer of B samples, and close to (b / B) of the former when both are large.
 double pair_correlation(std::int64_t n, double p);
 
-// Returns the same for a MinRed buffer of `capacity` samples, in which dropping the redundant has
-// lowered the probability that neighbours are correlated from p to eta * p.
-double minred_pair_correlation(std::int64_t capacity, double p, double eta);
-
 }  // namespace riffle

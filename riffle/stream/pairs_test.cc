@@ -71,11 +71,6 @@ TEST(Pairs, AFifoBufferDilutesCorrelationByItsSize) {
   EXPECT_NEAR(buffer, batch * 4096 / 65536, 0.01 * buffer);
 }
 
-TEST(Pairs, MinRedLowersTheProbabilityOfNeighbours) {
-  EXPECT_DOUBLE_EQ(minred_pair_correlation(1000, 0.9, 0.1), pair_correlation(1000, 0.09));
-  EXPECT_LT(minred_pair_correlation(1000, 0.9, 0.1), pair_correlation(1000, 0.9));
-}
-
 TEST(Pairs, WhatIsNotAProbabilityIsAProgrammingError) {
   EXPECT_THROW(pair_correlation(4, -0.1), std::logic_error);
   EXPECT_THROW(pair_correlation(4, 1.1), std::logic_error);

@@ -21,12 +21,13 @@ using Enter = std::function<bool(const std::string&)>;
 
 constexpr const char* kLeadsOut = "a link leads out of the folder; links=anywhere follows it";
 
-// Finds the pictures below a folder. Follows links to folders last, so that a folder is listed
-// where it really is.
+// Finds the files below a folder. Follows links to folders last, so that a folder is listed where
+// it really is.
 class Walk {
  public:
-  Walk(const fs::path& root, const std::string& folder, bool links_anywhere, const Enter& may_enter)
-      : root_(root), links_anywhere_(links_anywhere), may_enter_(may_enter) {
+  Walk(const fs::path& root, const std::string& folder, bool (*wanted)(std::string_view),
+       bool links_anywhere, const Enter& may_enter)
+      : root_(root), wanted_(wanted), links_anywhere_(links_anywhere), may_enter_(may_enter) {
     enter(folder);
     finish_folders();
     while (!links_.empty()) {
@@ -35,7 +36,7 @@ class Walk {
     }
   }
 
-  FoundPictures take() { return std::move(found_); }
+  FoundFiles take() { return std::move(found_); }
 
  private:
   void enter(const std::string& folder) {
@@ -72,8 +73,7 @@ class Walk {
         } else {
           enter(path);
         }
-      } else if (may_be_picture(name) &&
-                 (entry->is_regular_file(unknown) || entry->is_symlink(unknown))) {
+      } else if (wanted_(name) && (entry->is_regular_file(unknown) || entry->is_symlink(unknown))) {
         found_.paths.push_back(path);
       }
     }
@@ -81,9 +81,10 @@ class Walk {
   }
 
   const fs::path& root_;
+  bool (*const wanted_)(std::string_view);
   const bool links_anywhere_;
   const Enter& may_enter_;
-  FoundPictures found_;
+  FoundFiles found_;
   std::vector<std::string> folders_;  // still to be read
   std::set<std::string> links_;       // to folders, still to be entered
   std::set<std::pair<dev_t, ino_t>> seen_;
@@ -100,16 +101,20 @@ std::int64_t written_at(const fs::path& path) {
 
 }  // namespace
 
-bool is_picture_name(std::string_view name) {
-  static constexpr std::array<std::string_view, 11> kEndings = {
-      ".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".avif", ".heic", ".heif"};
+bool has_ending(std::string_view name, std::span<const std::string_view> endings) {
   const auto dot = name.rfind('.');
   if (dot == std::string_view::npos) return false;
   std::string ending(name.substr(dot));
   std::transform(ending.begin(), ending.end(), ending.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
-  return std::ranges::find(kEndings, ending) != kEndings.end();
+  return std::ranges::find(endings, ending) != endings.end();
+}
+
+bool is_picture_name(std::string_view name) {
+  static constexpr std::array<std::string_view, 11> kEndings = {
+      ".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".avif", ".heic", ".heif"};
+  return has_ending(name, kEndings);
 }
 
 bool may_be_picture(std::string_view path) {
@@ -152,9 +157,9 @@ bool leads_out(const fs::path& root, const fs::path& path) {
          inside.end();
 }
 
-FoundPictures find_pictures(const fs::path& root, const std::string& folder, bool links_anywhere,
-                            const Enter& enter) {
-  return Walk(root, folder, links_anywhere, enter).take();
+FoundFiles find_files(const fs::path& root, const std::string& folder,
+                      bool (*wanted)(std::string_view), bool links_anywhere, const Enter& enter) {
+  return Walk(root, folder, wanted, links_anywhere, enter).take();
 }
 
 std::vector<ListedPicture> list_pictures(const fs::path& root, const ListingRules& rules,
@@ -162,7 +167,7 @@ std::vector<ListedPicture> list_pictures(const fs::path& root, const ListingRule
   std::error_code error;
   fs::directory_iterator readable(root, error);
   if (error) throw Error(cat("cannot read the folder ", root.string(), ": ", error.message()));
-  auto found = find_pictures(root, "", rules.links_anywhere, enter);
+  auto found = find_files(root, "", may_be_picture, rules.links_anywhere, enter);
   for (const auto& [folder, why] : found.unreadable) {
     skips.add((root / folder).string(), "unreadable folder", why);
   }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,8 @@
 
 namespace riffle {
 
+// Returns whether a name has one of these endings, such as ".jpg", in any case.
+bool has_ending(std::string_view name, std::span<const std::string_view> endings);
 // Returns whether a name ends as pictures do, in any case: .jpg, .jpeg, .png, .webp, .tif, .tiff,
 // .bmp, .gif, .avif, .heic and .heif.
 bool is_picture_name(std::string_view name);
@@ -55,7 +58,7 @@ ListedPicture listed(const std::filesystem::path& root, std::string path,
 // Returns when the file last changed in any way, moving included, or 0 if it is missing.
 std::int64_t changed_at(const std::filesystem::path& path);
 
-struct FoundPictures {
+struct FoundFiles {
   struct Unreadable {
     std::string folder;
     std::string why;
@@ -64,16 +67,17 @@ struct FoundPictures {
   std::vector<Unreadable> unreadable;
 };
 
-// Returns all files with a picture's ending, or with none, at any depth below `folder`, which is
-// relative to `root`. Follows symbolic links to folders (those that lead out of the root are
-// unreadable, unless links may lead anywhere), but enters each folder once; a folder that can be
-// reached without a link is listed where it really is. Leaves out names that begin with a dot.
-// Calls `enter` before it reads a folder and skips the folder if that returns false.
-FoundPictures find_pictures(const std::filesystem::path& root, const std::string& folder,
-                            bool links_anywhere,
-                            const std::function<bool(const std::string&)>& enter);
+// Returns all files with a `wanted` name at any depth below `folder`, which is relative to `root`.
+// Follows symbolic links to folders (those that lead out of the root are unreadable, unless links
+// may lead anywhere), but enters each folder once; a folder that can be reached without a link is
+// listed where it really is. Leaves out names that begin with a dot. Calls `enter` before it
+// reads a folder and skips the folder if that returns false.
+FoundFiles find_files(
+    const std::filesystem::path& root, const std::string& folder, bool (*wanted)(std::string_view),
+    bool links_anywhere,
+    const std::function<bool(const std::string&)>& enter = [](const std::string&) { return true; });
 
-// Returns all of them in order. Adds sub-folders that cannot be read to `skips`. Throws Error if
+// Returns all pictures in order. Adds sub-folders that cannot be read to `skips`. Throws Error if
 // `root` is not a readable folder.
 std::vector<ListedPicture> list_pictures(
     const std::filesystem::path& root, const ListingRules& rules, SkipLog& skips,

@@ -5,6 +5,11 @@
 
 namespace riffle {
 
+void SourcePart::throw_none(std::size_t files, const std::string& source) const {
+  throw Error(cat(source, ": part=", index, '/', parts, " has nothing to read: there are only ",
+                  files, files == 1 ? " file" : " files"));
+}
+
 SourcePart read_part(Uri& uri) {
   const std::string text = uri.get("part", "0/1");
   const auto words = split(text, '/');

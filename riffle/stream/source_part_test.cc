@@ -12,10 +12,19 @@ using testing::ElementsAre;
 
 TEST(SourcePart, IsEveryNthFile) {
   const std::vector<int> all = {0, 1, 2, 3, 4, 5, 6};
-  EXPECT_EQ(SourcePart().of(all), all);
-  EXPECT_THAT((SourcePart{0, 3}.of(all)), ElementsAre(0, 3, 6));
-  EXPECT_THAT((SourcePart{2, 3}.of(all)), ElementsAre(2, 5));
-  EXPECT_THAT((SourcePart{8, 9}.of(all)), ElementsAre());
+  EXPECT_EQ(SourcePart().of(all, "folder:x"), all);
+  EXPECT_THAT((SourcePart{0, 3}.of(all, "folder:x")), ElementsAre(0, 3, 6));
+  EXPECT_THAT((SourcePart{2, 3}.of(all, "folder:x")), ElementsAre(2, 5));
+  EXPECT_THAT((SourcePart{6, 9}.of(all, "folder:x")), ElementsAre(6));
+}
+
+TEST(SourcePart, OfFewerFilesThanPartsIsRefusedUnlessThereAreNone) {
+  const SourcePart part{7, 9};
+  const std::vector<int> few = {0, 1, 2};
+  EXPECT_THAT([&] { part.of(few, "folder:x"); },
+              testing::ThrowsMessage<Error>(
+                  "folder:x: part=7/9 has nothing to read: there are only 3 files"));
+  EXPECT_THAT(part.of(std::vector<int>(), "folder:x"), ElementsAre());
 }
 
 TEST(SourcePart, IsReadFromTheAddress) {

@@ -56,7 +56,8 @@ void note_size(Survey& survey, const Picture& picture) {
 }  // namespace
 
 Survey survey_stream(Stream& stream, const SurveyOptions& options,
-                     const std::function<void(const Survey&)>& progress) {
+                     const std::function<void(const Survey&)>& progress,
+                     const std::function<bool()>& is_stopped) {
   using Clock = std::chrono::steady_clock;
   constexpr auto kProgressEvery = std::chrono::milliseconds(200);
   if (options.samples < 0 || options.batch < 2 || options.shown < 0 || options.shown_size < 1) {
@@ -71,7 +72,7 @@ Survey survey_stream(Stream& stream, const SurveyOptions& options,
   std::int64_t batches = 0, alike_neighbours = 0;
   std::int64_t previous_clip = kNoClip;
   auto last_progress = Clock::now();
-  while (survey.samples < options.samples) {
+  while (survey.samples < options.samples && !(is_stopped && is_stopped())) {
     const auto begin = Clock::now();
     auto sample = stream.next();
     const auto end = Clock::now();

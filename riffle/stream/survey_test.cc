@@ -89,6 +89,12 @@ TEST(Survey, StopsAtTheNumberAskedFor) {
   EXPECT_EQ(stream.position(), "30");
 }
 
+TEST(Survey, EndsWhenItIsStopped) {
+  CountingStream stream(100, 10);
+  int asked = 0;
+  EXPECT_EQ(survey_stream(stream, {}, {}, [&] { return ++asked > 7; }).samples, 7);
+}
+
 TEST(Survey, ShowsPicturesInOrderEvenlySpacedOverWhatWasRead) {
   for (const int count : {1, 5, 7, 8, 9, 15, 16, 17, 31, 32, 100, 200, 255}) {
     CountingStream stream(count, 10);

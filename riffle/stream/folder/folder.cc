@@ -29,7 +29,8 @@ class FolderStream : public Stream {
  public:
   explicit FolderStream(FolderOptions options)
       : options_(std::move(options)),
-        listing_(options_.part.of(list_pictures(options_.root, options_.rules, skips_))) {
+        listing_(options_.part.of(list_pictures(options_.root, options_.rules, skips_),
+                                  "folder:" + options_.root.string())) {
     if (listing_.empty()) {
       throw Error(cat("no pictures (JPEG, PNG, WebP, TIFF, BMP, GIF, HEIC, AVIF) in the folder ",
                       options_.root.string()));

@@ -128,14 +128,15 @@ void PictureFeed::read_folder(const std::string& folder, bool again) {
   const auto report = [&](std::string path, std::string why) {
     unreadable_.push_back({{.path = std::move(path)}, std::move(why), {}});
   };
-  auto found = find_pictures(root_, folder, rules_.links_anywhere, [&](const std::string& entered) {
+  const auto enter = [&](const std::string& entered) {
     try {
       return watch_.add(entered) || again;
     } catch (const Error& no_more) {
       report(entered, no_more.what());
       return true;
     }
-  });
+  };
+  auto found = find_files(root_, folder, may_be_picture, rules_.links_anywhere, enter);
   if (again) {
     const auto is_gone = [&](const std::string& path) { return changed_at(root_ / path) == 0; };
     std::erase_if(arrived_, [&](const auto& known) { return is_gone(known.first); });

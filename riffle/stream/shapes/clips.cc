@@ -21,9 +21,7 @@ struct ClipsOptions {
 };
 
 // Returns a number that stands for a key in a position; never 0.
-std::int64_t number_of(const std::string& key) {
-  return static_cast<std::int64_t>(name_hash(key) >> 1 | 1);
-}
+std::int64_t number_of(const std::string& key) { return stable_number(key) | 1; }
 
 class ClipsStream : public Shape {
  public:

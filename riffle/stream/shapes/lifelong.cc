@@ -80,6 +80,15 @@ LifelongOptions lifelong_options(Uri& options) {
   return read;
 }
 
+Census count_labels(Stream& stream, std::int64_t holdout) {
+  if (stream.endless()) {
+    throw Error(
+        "lifelong has to count the labels of a stream that ends, and this one does not: put "
+        "limit:samples=N before it");
+  }
+  return {stream, holdout};
+}
+
 LabelGroups make_groups(const LifelongOptions& options, const Census& census) {
   std::vector<std::string> labels;
   for (const auto& [label, count] : census.counts()) labels.push_back(label);
@@ -288,13 +297,7 @@ std::unique_ptr<Stream> shape_lifelong(Uri& options, const StreamFactory& below)
   if (read.heldout_part && read.holdout == 0) {
     throw Error("part=heldout needs holdout=N, the number of samples kept back of each label");
   }
-  const auto counted = below();
-  if (counted->endless()) {
-    throw Error(
-        "lifelong has to count the labels of a stream that ends, and this one does not: put "
-        "limit:samples=N before it");
-  }
-  Census census(*counted, read.holdout);
+  Census census = count_labels(*below(), read.holdout);
   LabelGroups groups = make_groups(read, census);
   auto plan = std::make_unique<Plan>(Plan{read, std::move(census), std::move(groups), below});
   if (!read.only.empty() || read.heldout_part) {

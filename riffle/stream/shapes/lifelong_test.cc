@@ -227,6 +227,21 @@ TEST_F(Lifelong, RefusesWhatCannotBe) {
       ThrowsMessage<Error>(AllOf(HasSubstr("'a' is not a WordNet id"), HasSubstr("list="))));
 }
 
+TEST_F(Lifelong, RefusesAnEndlessStreamInsteadOfCountingItForEver) {
+  const auto open_around = [&](const std::string& shapes) {
+    return open_shapes(source_, cat(shapes, ",lifelong:list=", list_.string()));
+  };
+  for (const std::string endless : {"loop", "loop,subsample:every=2", "clips:length=2,loop"}) {
+    EXPECT_THAT([&] { open_around(endless); },
+                ThrowsMessage<Error>(
+                    AllOf(HasSubstr("does not: put limit:samples=N"), HasSubstr("lifelong"))))
+        << endless;
+  }
+  EXPECT_EQ(take(*open_around("loop,limit:samples=5000")).size(), 5000u);
+  EXPECT_THAT([&] { open_stream("synthetic:", "lifelong:list=" + list_.string()); },
+              ThrowsMessage<Error>(HasSubstr("limit:samples=N")));
+}
+
 TEST_F(Lifelong, APositionOfAnotherStreamIsRefusedAndChangesNothing) {
   const auto stream = open();
   take(*stream, 100);

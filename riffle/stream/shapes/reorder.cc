@@ -78,6 +78,8 @@ class ReorderStream : public Shape {
     }
   }
 
+  std::optional<std::int64_t> period() const override { return below().period(); }
+
   std::string position() const override {
     return write_position(options_.shape, {{static_cast<std::int64_t>(given_), window_,
                                             static_cast<std::int64_t>(done_)},

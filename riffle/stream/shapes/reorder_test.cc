@@ -103,6 +103,49 @@ TEST_F(Reorder, WindowsBeyondMemoryAreReadOnceAndInOrder) {
   EXPECT_NEAR(product / 20000 * 12, 0, 0.05) << "correlation";
 }
 
+// Returns the number of temporary files that this process has open.
+int spooled_files() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const auto target = std::filesystem::read_symlink(entry, gone).string();
+    count += target.find("riffle-spool-") != std::string::npos;
+  }
+  return count;
+}
+
+TEST_F(Reorder, PicturesThatKeepTheirFilesAreHeldWithinTheMemory) {
+  // Tiny pictures from files of 64 KiB, as with original=1.
+  class WithFiles : public GeneratedStream {
+   public:
+    WithFiles() : GeneratedStream({.samples = 100, .width = 2, .height = 2}) {}
+    std::optional<Sample> next() override {
+      auto sample = GeneratedStream::next();
+      if (!sample) return sample;
+      sample->picture.file = std::make_shared<const std::vector<std::byte>>(
+          std::size_t{64} << 10, static_cast<std::byte>(sample->index));
+      return sample;
+    }
+  };
+  const auto source = [] { return std::make_unique<WithFiles>(); };
+  const auto held = open_shapes(source, "shuffle:window=100,memory=8");
+  ASSERT_TRUE(held->next());
+  EXPECT_EQ(spooled_files(), 0);
+  const auto stream = open_shapes(source, "shuffle:window=50,memory=1");
+  const auto expected = take(*open_shapes(source, "shuffle:window=50"));
+  // Of a window that memory does not hold, the rest was in a file until it was read again.
+  std::vector<Sample> samples;
+  testing::internal::CaptureStderr();
+  samples = take(*stream);
+  testing::internal::GetCapturedStderr();
+  ASSERT_EQ(samples.size(), 100u);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    EXPECT_EQ(samples[i].key, expected[i].key);
+    ASSERT_TRUE(samples[i].picture.file);
+    EXPECT_EQ(*samples[i].picture.file, *expected[i].picture.file);
+  }
+}
+
 TEST_F(Reorder, DecorrelateKeepsNeighboursOfOneClipApart) {
   const auto source = generated({.samples = 600, .clip_length = 60});
   const auto before = keys(take(*source()));

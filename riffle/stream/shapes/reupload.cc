@@ -125,7 +125,7 @@ class ReuploadStream : public Shape {
     sample.picture = uploaded_again(old.picture, random);
     sample.label = old.label;
     sample.key = cat(old.key, " again ", given_);
-    if (old.clip != kNoClip) sample.clip = static_cast<std::int64_t>(name_hash(sample.key) >> 1);
+    if (old.clip != kNoClip) sample.clip = stable_number(sample.key);
     return sample;
   }
 

@@ -1,10 +1,12 @@
 #include "riffle/stream/shapes/sample_spool.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <system_error>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -30,13 +32,19 @@ struct Header {
 };
 
 Descriptor temporary_file() {
-  std::string path = (std::filesystem::temp_directory_path() / "riffle-spool-XXXXXX").string();
-  const int made = ::mkstemp(path.data());
-  if (made < 0) {
-    throw Error(cat("cannot make a temporary file ", path, ": ", std::strerror(errno),
-                    "; TMPDIR names the folder"),
-                ErrorKind::failure);
+  const auto refuse = [](const std::string& path, const std::string& why) {
+    return Error(cat("cannot make a temporary file ", path, ": ", why, "; TMPDIR names the folder"),
+                 ErrorKind::failure);
+  };
+  std::error_code error;
+  const auto folder = std::filesystem::temp_directory_path(error);
+  if (error) {
+    const char* named = std::getenv("TMPDIR");
+    throw refuse(cat("in ", named == nullptr ? "/tmp" : named), error.message());
   }
+  std::string path = (folder / "riffle-spool-XXXXXX").string();
+  const int made = ::mkstemp(path.data());
+  if (made < 0) throw refuse(path, std::strerror(errno));
   ::close(made);
   Descriptor file(path, O_RDWR | O_CLOEXEC);
   std::filesystem::remove(path);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "riffle/base/log.h"
 #include "riffle/stream/testing/generated_stream.h"
 
 namespace riffle {
@@ -60,6 +61,41 @@ TEST(Shapes, TheFirstIsInnermost) {
   EXPECT_EQ(take(*open_shapes(source, "loop:times=3,limit:samples=4")).size(), 4u);
   EXPECT_EQ(take(*open_shapes(source, "")).size(), 10u);
   EXPECT_EQ(take(*open_stream("synthetic:?samples=9", "subsample:every=3")).size(), 3u);
+}
+
+TEST(Shapes, SayAfterHowManySamplesTheyRepeatThemselvesWhereTheyGiveAsManyAsTheStreamBelow) {
+  const auto source = generated({.samples = 10, .labels = 4});
+  set_log_level(LogLevel::quiet);
+  for (const auto& [shapes, period] : std::vector<std::pair<std::string, int>>{
+           {"loop", 10},
+           {"loop,limit:samples=25", 10},
+           {"loop,throttle:rate=1e8", 10},
+           {"loop:times=2,loop:times=2", 10},
+           {"limit:samples=7,loop", 7},
+           {"subsample:every=2,loop", 5},
+           {"clips:length=2,loop", 20},
+           {"loop,shuffle:window=10", 10},
+           {"loop,limit:samples=39,decorrelate:window=10,throttle:rate=1e8", 10},
+       }) {
+    SCOPED_TRACE(shapes);
+    const auto stream = open_shapes(source, shapes);
+    take(*stream, 5);
+    EXPECT_EQ(stream->period(), std::nullopt);
+    take(*stream, 19);
+    EXPECT_EQ(stream->period(), period);
+    take(*stream, 19);
+    EXPECT_EQ(stream->period(), period);
+  }
+  for (const std::string shapes :
+       {"clips:length=2", "clips:length=2,pick=random", "subsample:every=2", "junk",
+        "still:length=9", "reupload", "zipf:classes=4", "mix:synthetic:?size=8",
+        "mix:synthetic:?size=8,limit:samples=90", "junk,throttle:rate=1e8",
+        "subsample:every=2,shuffle:window=5"}) {
+    const auto stream = open_shapes(source, "loop," + shapes);
+    take(*stream, 100);
+    EXPECT_EQ(stream->period(), std::nullopt) << shapes;
+  }
+  set_log_level(LogLevel::info);
 }
 
 TEST(Shapes, AreRefusedBeforeAnythingIsOpened) {

@@ -82,13 +82,14 @@ class StillStream : public Shape {
   bool load() {
     picture_ = below().next();
     if (picture_ && picture_->clip == kNoClip) {
-      picture_->clip = static_cast<std::int64_t>(name_hash(picture_->key) >> 1);
+      picture_->clip = stable_number(picture_->key);
     }
     return picture_.has_value();
   }
 
   Sample repeated() {
     Sample sample = *picture_;
+    sample.picture.file.reset();
     add_sensor_noise(sample.picture, Random(options_.seed, Purpose("sensor noise"),
                                             static_cast<std::uint64_t>(given_)));
     sample.key += cat(" still ", options_.length - left_);

@@ -1,6 +1,7 @@
 #include "riffle/stream/shapes/still.h"
 
 #include <cstdlib>
+#include <memory>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -60,6 +61,21 @@ TEST(Still, APictureWithoutAClipGetsOneWithItsFrames) {
     clips.insert(samples[i].clip);
   }
   EXPECT_GT(clips.size(), 30u);
+}
+
+TEST(Still, ARepeatedPictureDoesNotKeepTheFileOfTheOneWithoutNoise) {
+  class WithFile : public GeneratedStream {
+   public:
+    WithFile() : GeneratedStream({}) {}
+    std::optional<Sample> next() override {
+      auto sample = GeneratedStream::next();
+      if (sample) sample->picture.file = std::make_shared<const std::vector<std::byte>>(5);
+      return sample;
+    }
+  };
+  const auto samples =
+      take(*open_shapes([] { return std::make_unique<WithFile>(); }, "still:length=4,share=0.5"));
+  for (const auto& sample : samples) EXPECT_EQ(sample.picture.file == nullptr, is_still(sample));
 }
 
 TEST(Still, RefusesAShareThatSoShortStretchesCannotHave) {

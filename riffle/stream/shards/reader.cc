@@ -74,7 +74,7 @@ void ShardReader::read_group() {
   try {
     if (!tar_) {
       tar_.emplace(shards_[place_.shard], place_.offset, leave_);
-      member_ = tar_->next();
+      member_ = next_visible();
     }
     if (!member_) {
       leave_shard();
@@ -85,7 +85,7 @@ void ShardReader::read_group() {
       const TarMember member = std::move(*member_);
       member_.reset();
       add(member, group);
-      member_ = tar_->next();
+      member_ = next_visible();
     } while (member_ && group_of(member_->name) == name && group.items.size() < kMaxGroupItems &&
              group.bytes < kMaxGroupBytes);
     finish(group, member_ ? member_->offset : tar_->end_offset());
@@ -101,8 +101,15 @@ void ShardReader::read_group() {
   }
 }
 
+// Hidden members stand between those of a group in archives from a Mac.
+std::optional<TarMember> ShardReader::next_visible() {
+  auto member = tar_->next();
+  while (member && is_hidden(member->name)) member = tar_->next();
+  return member;
+}
+
 void ShardReader::add(const TarMember& member, Group& group) {
-  if (!member.is_file || is_hidden(member.name)) return;
+  if (!member.is_file) return;
   std::string name(without_dot_slash(member.name));
   // The name will be shown in logs and on terminals.
   std::replace_if(

@@ -2,8 +2,9 @@
 //
 // Members that follow one another and share their name up to the first dot of the last part
 // ("cat/0001" of "cat/0001.jpg") belong together: each picture among them is an item, and a .cls or
-// .json gives the label of them all. What cannot be used is an item too, with the reason. A broken
-// shard is left at that point, and the next one follows. Not thread-safe.
+// .json gives the label of them all. Names that begin with a dot are passed over. What cannot be
+// used is an item too, with the reason. A broken shard is left at that point, and the next one
+// follows. Not thread-safe.
 #pragma once
 
 #include <atomic>
@@ -58,6 +59,7 @@ class ShardReader {
   struct Group;
 
   void read_group();
+  std::optional<TarMember> next_visible();
   void add(const TarMember& member, Group& group);
   void read_label(const TarMember& member, const std::string& name, Group& group);
   void finish(Group& group, std::optional<std::int64_t> following);

@@ -6,11 +6,10 @@
 #include <limits>
 #include <utility>
 
-#include <glob.h>
-
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/stream/decoding.h"
+#include "riffle/stream/file_pattern.h"
 #include "riffle/stream/picture_listing.h"
 #include "riffle/stream/pull_ahead.h"
 #include "riffle/stream/shards/reader.h"
@@ -47,25 +46,16 @@ ShardsOptions shards_options(Uri& uri) {
   return options;
 }
 
-std::vector<std::string> match(const std::string& pattern) {
-  glob_t found{};
-  const int status = ::glob(pattern.c_str(), GLOB_BRACE | GLOB_NOSORT, nullptr, &found);
-  std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
-  if (status != 0 || paths.empty()) throw Error(cat("no file matches shards:", pattern));
-  return paths;
-}
-
 // Sorted by (rank, path), as pictures in a folder.
 std::vector<ListedPicture> list_shards(const ShardsOptions& options) {
   std::vector<ListedPicture> listing;
-  for (auto& path : match(options.pattern)) {
+  for (const auto& path : matching_paths(options.pattern)) {
     const auto rank = options.order == "shuffle" ? shuffled_rank(options.seed, path) : 0;
-    listing.push_back({.rank = rank, .path = std::move(path)});
+    listing.push_back({.rank = rank, .path = path});
   }
+  if (listing.empty()) throw Error(cat("no file matches shards:", options.pattern));
   std::sort(listing.begin(), listing.end());
-  listing.erase(std::unique(listing.begin(), listing.end()), listing.end());  // {a,a}
-  return options.part.of(std::move(listing));
+  return options.part.of(std::move(listing), "shards:" + options.pattern);
 }
 
 struct OpenedItem {

@@ -1,17 +1,19 @@
 // Tar shards of pictures as a stream, as WebDataset writes them.
 //
-//   shards:GLOB?order=name&label=auto&json_key=label&seed=0&size=0&threads=N
+//   shards:GLOB?order=name&label=auto&json_key=label&part=0/1&seed=0&size=0&threads=N
 //
-//   GLOB      files, with *, ?, [...] and {a,b}: plain tar, or compressed with gzip, bzip2, xz,
-//             zstd or lz4; told apart by content
+//   GLOB      a file, or files by a pattern (file_pattern.h): plain tar, or compressed with gzip,
+//             bzip2, xz, zstd or lz4; told apart by content
 //   order     of the shards. name: by path. shuffle: drawn from the seed. Inside a shard pictures
 //             keep their order
 //   label     cls: the line in NAME.cls. json: text or whole number under `json_key` in NAME.json.
 //             dir: the folder that holds the picture. auto: the first of these there is.
 //             none: no labels
+//   part      I/N: every Nth shard from shard I on (source_part.h)
 //   seed      of the shuffled order
 //   size      the short side that pictures will be resized to, as in folder:
 //   threads   that decode ahead of the reader; 0: none. They change nothing but the speed
+//   original  1: pictures keep the file they were decoded from
 //
 // Members with the same name up to the first dot belong together when they follow one another.
 // Those with the ending of a picture are samples; .cls and .json are labels; others
@@ -25,7 +27,7 @@
 //
 // The position names the shard and the byte at which a member begins. A plain tar is entered there
 // without reading what lies before; a compressed one is unpacked, not decoded, up to there. Shards
-// added or removed in between do no harm; a shard that was rewritten does.
+// added or removed in between do no harm, unless `part` counts them; one that was rewritten does.
 #pragma once
 
 #include <memory>

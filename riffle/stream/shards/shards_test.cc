@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "riffle/base/error.h"
+#include "riffle/stream/testing/recording.h"
 #include "riffle/stream/testing/shards_folder.h"
 
 namespace riffle {
@@ -98,6 +99,23 @@ TEST_F(Shards, PicturesUnderOneNameShareItsLabel) {
                    .add("1.txt", "of no use")
                    .add("2.png", solid_png(3)));
   EXPECT_THAT(labels(*open()), ElementsAre("both", "both", ""));
+}
+
+TEST_F(Shards, HiddenMembersOfAMacDoNotPartALabelFromItsPicture) {
+  GeneratedTar tar;
+  for (int i = 1; i < 4; ++i) {
+    for (const auto* hidden : {"._", ""}) {
+      tar.add(cat("./", hidden, i, ".png"), solid_png(i));
+    }
+    for (const auto* hidden : {"._", ""}) tar.add(cat("./", hidden, i, ".cls"), cat("c", i));
+  }
+  put("a.tar", tar.add("./._last.png", "x"));
+  EXPECT_THAT(labels(*open()), ElementsAre("c1", "c2", "c3"));
+  const Recording recording = record(*open());
+  EXPECT_THAT(open()->skipped(), IsEmpty());
+  for (std::size_t at = 0; at < recording.positions.size(); ++at) {
+    expect_continues(*open(), recording, at);
+  }
 }
 
 TEST_F(Shards, APatternWithoutFilesAndUnknownOptionsAreRefused) {

@@ -57,14 +57,16 @@ std::optional<UrlEntry> UrlList::next() {
 }
 
 // Goes to the place, which is not the beginning of the file, and returns whether a line begins
-// there.
+// there. The last line may have been read before it had an end; steps over that one then.
 bool UrlList::is_at_a_line() {
   constexpr auto kEnd = std::filebuf::traits_type::eof();
   const auto before_it = place_.offset - 1;
   const bool there = file_.pubseekpos(before_it) == std::streampos(before_it);
   const auto before = there ? file_.sbumpc() : kEnd;
-  const bool at_end = file_.sgetc() == kEnd;
-  return before == '\n' || (before != kEnd && at_end);
+  if (before == '\n' || before == kEnd) return before == '\n';
+  const auto at = file_.sbumpc();
+  if (at == '\n') ++place_.offset;
+  return at == '\n' || at == kEnd;
 }
 
 std::optional<UrlEntry> UrlList::read_entry() {

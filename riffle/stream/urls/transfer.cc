@@ -123,9 +123,9 @@ CURL* UrlTransfer::begin() {
   easy_.reset(curl_easy_init());
   if (!easy_) throw std::bad_alloc();
   auto* const easy = easy_.get();
-  const auto now = Clock::now();
-  if (!deadline_) deadline_ = now + milliseconds(limits_.timeout);
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - now).count();
+  begun_ = Clock::now();
+  if (!left_) left_ = milliseconds(limits_.timeout);
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*left_).count();
   curl_easy_setopt(easy, CURLOPT_URL, url_.c_str());
 #if LIBCURL_VERSION_NUM >= 0x075500
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -154,6 +154,7 @@ CURL* UrlTransfer::begin() {
 }
 
 void UrlTransfer::end(CURLcode result) {
+  *left_ -= Clock::now() - begun_;
   const auto* const text = curl_easy_strerror(result);
   if (refused_) {
     fail("private address", host_);
@@ -224,7 +225,7 @@ void UrlTransfer::fail_or_retry(const std::string& reason, const std::string& de
   wait = std::min(kMaxBackoff, std::max(wait, static_cast<double>(asked)));
   ++tries_;
   hops_ = 0;
-  deadline_.reset();
+  left_.reset();
   fetched_.bytes = {};
   not_before_ = Clock::now() + milliseconds(wait);
   go_to(fetched_.entry.url);

@@ -60,7 +60,10 @@ class UrlTransfer {
   std::string url_, host_;
   int hops_ = 0, tries_ = 0;
   Clock::time_point not_before_{};
-  std::optional<Clock::time_point> deadline_;  // of this attempt, once it has begun
+  // Of this attempt, once it has begun: what it may still take. To wait between the answer that
+  // redirects and the next request takes nothing.
+  std::optional<Clock::duration> left_;
+  Clock::time_point begun_{};  // the request
   std::unique_ptr<CURL, Close> easy_;
   std::size_t header_bytes_ = 0;
   bool too_large_ = false, refused_ = false;

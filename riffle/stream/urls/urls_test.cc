@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <mutex>
 
@@ -151,6 +152,20 @@ TEST_F(Urls, SeekContinuesAsIfNothingHadHappened) {
     for (auto left = random.below(5); left > 0; --left) stream->next();
     expect_continues(*stream, recording, random.below(recording.positions.size()));
   }
+}
+
+TEST_F(Urls, ALineMayBeAddedAfterOneThatHadNoEnd) {
+  serve(3);
+  std::ofstream(folder_ / "list.txt") << server_.url("/0") << '\n' << server_.url("/1");
+  const auto before = record(*open());
+  ASSERT_EQ(before.samples.size(), 2u);
+  std::ofstream(folder_ / "list.txt", std::ios::app) << '\n' << server_.url("/2") << '\n';
+  const auto after = record(*open());
+  ASSERT_EQ(after.samples.size(), 3u);
+  const auto stream = open();
+  stream->seek(before.positions.back());
+  EXPECT_THAT(levels(*stream), ElementsAre(2));
+  EXPECT_EQ(stream->position(), after.positions.back());
 }
 
 TEST_F(Urls, WhatIsSkippedAddsUp) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "riffle/base/error.h"
+#include "riffle/base/name_hash.h"
 #include "riffle/base/text.h"
 #include "riffle/stream/decoding.h"
 #include "riffle/stream/pull_ahead.h"
@@ -155,9 +156,10 @@ class VideoFilms::Reading {
   PullAhead<VideoEvent, VideoEvent> ahead_;  // last: its thread uses the film
 };
 
-VideoFilms::VideoFilms(const VideoFilmsOptions& options)
+VideoFilms::VideoFilms(const VideoFilmsOptions& options, SkipLog& skips)
     : options_(with_ways_out(options, leave_)),
-      films_(options.part.of(list_videos(options.pattern, options.shuffled, options.seed))) {}
+      films_(options.part.of(list_videos(options.pattern, options.shuffled, options.seed, skips),
+                             "video:" + options.pattern)) {}
 
 VideoFilms::~VideoFilms() { leave_ = true; }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "riffle/stream/skip_log.h"
 #include "riffle/stream/source_part.h"
 #include "riffle/stream/video/decoder.h"
 #include "riffle/stream/video/film.h"
@@ -30,11 +31,12 @@ struct VideoFilmsOptions {
 };
 
 // A place is the path of a film (in percent code) and a frame in it: whatever was added or removed
-// in between, reading continues after that frame, or with the films that come after.
+// in between (unless `part` counts the films), reading continues after that frame, or with the
+// films that come after.
 class VideoFilms : public VideoSource {
  public:
-  // Throws Error if there is no film.
-  explicit VideoFilms(const VideoFilmsOptions& options);
+  // Adds folders that cannot be read to `skips`. Throws Error if there is no film.
+  VideoFilms(const VideoFilmsOptions& options, SkipLog& skips);
   ~VideoFilms() override;
 
   std::optional<VideoEvent> produce() override;

@@ -4,8 +4,9 @@
 #include <compare>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "riffle/stream/skip_log.h"
 
 namespace riffle {
 
@@ -19,12 +20,10 @@ struct ListedVideo {
 
 std::int64_t video_rank(const std::string& path, bool shuffled, std::uint64_t seed);
 
-// Returns the file of exactly that name, or else what the pattern matches (*, ?, [a-z], {a,b}, ~);
-// for a folder, the films at any depth that have one of the usual endings, except for names that
-// begin with a dot. Throws Error if there is none.
-std::vector<ListedVideo> list_videos(const std::string& pattern, bool shuffled, std::uint64_t seed);
-
-// Returns the same for the same text, on every machine; never negative.
-std::int64_t stable_number(std::string_view text);
+// Returns what the pattern matches (file_pattern.h); for a folder, the films at any depth that have
+// one of the usual endings, through symbolic links too, except for names that begin with a dot.
+// Adds folders that cannot be read to `skips`. Throws Error if there is no film.
+std::vector<ListedVideo> list_videos(const std::string& pattern, bool shuffled, std::uint64_t seed,
+                                     SkipLog& skips);
 
 }  // namespace riffle

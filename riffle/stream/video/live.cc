@@ -12,8 +12,8 @@ extern "C" {
 #endif
 
 #include "riffle/base/error.h"
+#include "riffle/base/name_hash.h"
 #include "riffle/base/text.h"
-#include "riffle/stream/video/listing.h"
 
 namespace riffle {
 namespace {

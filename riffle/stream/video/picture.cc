@@ -8,6 +8,7 @@
 extern "C" {
 #include <libavutil/frame.h>
 #include <libavutil/mem.h>
+#include <libavutil/pixdesc.h>
 #include <libswscale/swscale.h>
 }
 
@@ -49,8 +50,13 @@ int colour_matrix(const AVFrame& frame) {
   return matrix;
 }
 
+// A range that is not said is that of video for colours, but for grey what the camera gave.
 bool has_full_range(const AVFrame& frame) {
-  return claimed(frame.color_range) == AVCOL_RANGE_JPEG || frame.format == AV_PIX_FMT_YUVJ420P ||
+  const int range = claimed(frame.color_range);
+  const auto* kind = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(frame.format));
+  const bool is_grey = kind != nullptr && kind->nb_components <= 2;
+  if (range == AVCOL_RANGE_UNSPECIFIED && is_grey) return true;
+  return range == AVCOL_RANGE_JPEG || frame.format == AV_PIX_FMT_YUVJ420P ||
          frame.format == AV_PIX_FMT_YUVJ422P || frame.format == AV_PIX_FMT_YUVJ444P ||
          frame.format == AV_PIX_FMT_YUVJ440P;
 }

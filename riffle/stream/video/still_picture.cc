@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <string_view>
 
 extern "C" {
@@ -12,6 +13,7 @@ extern "C" {
 
 #include "riffle/base/text.h"
 #include "riffle/image/decoding_memory.h"
+#include "riffle/image/exif.h"
 #include "riffle/stream/video/messages.h"
 #include "riffle/stream/video/picture.h"
 
@@ -45,12 +47,80 @@ const StillKind* still_kind(std::span<const std::byte> bytes) {
   return found == kStillKinds.end() ? nullptr : &*found;
 }
 
+// Returns what FFmpeg cannot decode in a TIFF of this compression, or "". From JPEG, it would make
+// a black picture.
+std::string unsupported_compression(std::uint32_t compression) {
+  // None, fax (three), LZW, deflate (two), packed bits, LZMA.
+  static constexpr std::array<std::uint32_t, 9> kDecoded = {1, 2, 3, 4, 5, 8, 32946, 32773, 34925};
+  constexpr std::uint32_t kOldJpeg = 6, kJpeg = 7;
+  if (compression == kOldJpeg || compression == kJpeg) return "JPEG inside";
+  const bool decoded = std::ranges::find(kDecoded, compression) != kDecoded.end();
+  return decoded ? "" : cat("compression ", compression);
+}
+
+// Asked to report damage, FFmpeg takes a tag that it does not know for damage, and most programs
+// write some: an orientation, what the alpha channel means. Leaves only those in the first
+// directory that say how pixels are stored, and returns what FFmpeg cannot decode of it, or "".
+std::string keep_pixel_tags(std::span<std::uint8_t> tiff) {
+  // Size, bits, compression, colours, bit order, strips, planes, fax options, predictor, palette,
+  // tiles, subsampling.
+  static constexpr std::array<std::uint32_t, 20> kPixelTags = {256, 257, 258, 259, 262, 266, 273,
+                                                               277, 278, 279, 284, 292, 293, 317,
+                                                               320, 322, 323, 324, 325, 530};
+  constexpr std::uint32_t kCompression = 259, kTileWidth = 322, kLongNumber = 4;
+  constexpr std::size_t kHeader = 8, kEntry = 12, kNext = 4;
+  if (tiff.size() < kHeader) return "";
+  const bool little = tiff[0] == 'I';
+  const auto number = [&](std::size_t at, std::size_t size) {
+    std::uint32_t value = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      value = value << 8 | tiff[at + (little ? size - 1 - i : i)];
+    }
+    return value;
+  };
+  const std::size_t directory = number(4, 4);
+  if (directory > tiff.size() || tiff.size() - directory < 2) return "";
+  const std::size_t entries = number(directory, 2);
+  const std::size_t first = directory + 2;
+  if (tiff.size() - first < entries * kEntry + kNext) return "";
+  std::string unsupported;
+  std::size_t kept = 0;
+  const auto move_to_kept = [&](std::size_t entry, std::size_t size) {
+    std::memmove(&tiff[first + kept * kEntry], &tiff[first + entry * kEntry], size);
+  };
+  for (std::size_t entry = 0; entry < entries; ++entry) {
+    const std::size_t at = first + entry * kEntry;
+    const auto tag = number(at, 2);
+    if (std::ranges::find(kPixelTags, tag) == kPixelTags.end()) continue;
+    if (unsupported.empty() && tag == kCompression) {
+      const std::size_t bytes = number(at + 2, 2) == kLongNumber ? 4 : 2;
+      unsupported = unsupported_compression(number(at + 8, bytes));
+    }
+    if (unsupported.empty() && tag == kTileWidth) unsupported = "tiles";
+    move_to_kept(entry, kEntry);
+    ++kept;
+  }
+  move_to_kept(entries, kNext);  // where the next directory is
+  tiff[directory + (little ? 0 : 1)] = static_cast<std::uint8_t>(kept & 0xFF);
+  tiff[directory + (little ? 1 : 0)] = static_cast<std::uint8_t>(kept >> 8);
+  return unsupported;
+}
+
+// An extended WebP says so in its header.
+bool is_animated_webp(std::span<const std::byte> bytes) {
+  constexpr std::size_t kChunk = 12, kFlags = 20;
+  constexpr std::byte kAnimated{2};
+  return bytes.size() > kFlags && std::memcmp(bytes.data() + kChunk, "VP8X", 4) == 0 &&
+         (bytes[kFlags] & kAnimated) != std::byte{0};
+}
+
 // What FFmpeg needs for one picture.
 struct StillDecoder {
   AVCodecContext* context = nullptr;
   AVPacket* packet = av_packet_alloc();
   AVFrame* frame = av_frame_alloc();
   std::unique_ptr<DecodingMemory> memory;
+  std::string unsupported;  // what is in the file that FFmpeg cannot decode
 
   ~StillDecoder() {
     av_frame_free(&frame);
@@ -86,6 +156,10 @@ struct StillDecoder {
   bool decode(std::span<const std::byte> bytes) {
     if (av_new_packet(packet, static_cast<int>(bytes.size())) != 0) return false;
     std::memcpy(packet->data, bytes.data(), bytes.size());
+    if (context->codec_id == AV_CODEC_ID_TIFF) {
+      unsupported = keep_pixel_tags({packet->data, bytes.size()});
+      if (!unsupported.empty()) return false;
+    }
     packet->flags |= AV_PKT_FLAG_KEY;
     if (avcodec_send_packet(context, packet) != 0) return false;
     avcodec_send_packet(context, nullptr);
@@ -116,10 +190,23 @@ std::optional<Picture> decode_still_picture(std::span<const std::byte> bytes,
         std::int64_t{decoder.context->width} * decoder.context->height > options.max_pixels;
     failure = large ? DecodeFailure{"too large", cat("a ", kind->name)}
                     : DecodeFailure{"corrupt", cat("a ", kind->name, " that cannot be read whole")};
+    if (!large && kind->codec == AV_CODEC_ID_WEBP && is_animated_webp(bytes)) {
+      failure = {"unsupported", "an animated WebP"};
+    }
+    if (!decoder.unsupported.empty()) {
+      failure = {"unsupported", cat("a TIFF with ", decoder.unsupported)};
+    }
     return std::nullopt;
   }
+  // A TIFF begins with what EXIF has its orientation in.
+  const int orientation = kind->codec == AV_CODEC_ID_TIFF ? exif_orientation(bytes) : 1;
+  // Where a still does not say them, the range is the full one and the matrix that of JPEG,
+  // whatever its size.
+  AVFrame& frame = *decoder.frame;
+  if (frame.color_range == AVCOL_RANGE_UNSPECIFIED) frame.color_range = AVCOL_RANGE_JPEG;
+  if (frame.colorspace == AVCOL_SPC_UNSPECIFIED) frame.colorspace = AVCOL_SPC_BT470BG;
   VideoPicture converter;
-  auto picture = converter.convert(*decoder.frame, options.short_side, /*orientation=*/1);
+  auto picture = converter.convert(frame, options.short_side, orientation);
   if (!picture) failure = {"unsupported", cat("a ", kind->name, " with pixels of an unknown kind")};
   return picture;
 }

@@ -19,9 +19,10 @@ namespace {
 
 class VideoStream : public Stream {
  public:
-  // `threads`: 1 to read ahead of next(), for a source that does not do so itself; or 0.
-  VideoStream(std::unique_ptr<VideoSource> source, int threads)
-      : source_(std::move(source)), threads_(threads) {}
+  // `threads`: 1 to read ahead of next(), for a source that does not do so itself; or 0. `skips`:
+  // what could not be used already.
+  VideoStream(std::unique_ptr<VideoSource> source, int threads, SkipLog skips = SkipLog())
+      : source_(std::move(source)), threads_(threads), skips_(std::move(skips)) {}
   ~VideoStream() override { leave(); }
 
   std::optional<Sample> next() override {
@@ -132,7 +133,8 @@ std::unique_ptr<VideoSource> open_live(Uri& uri, const VideoSampling& sampling,
 }
 
 std::unique_ptr<VideoSource> open_films(Uri& uri, const VideoSampling& sampling,
-                                        const VideoDecoderOptions& decoding, int threads) {
+                                        const VideoDecoderOptions& decoding, int threads,
+                                        SkipLog& skips) {
   VideoFilmsOptions options;
   options.pattern = uri.path();
   options.shuffled = uri.get_choice("order", {"name", "shuffle"}) == "shuffle";
@@ -144,7 +146,7 @@ std::unique_ptr<VideoSource> open_films(Uri& uri, const VideoSampling& sampling,
   options.decoding = decoding;
   options.threads = threads;
   uri.refuse_unknown();
-  return std::make_unique<VideoFilms>(options);
+  return std::make_unique<VideoFilms>(options, skips);
 }
 
 }  // namespace
@@ -158,7 +160,9 @@ std::unique_ptr<Stream> open_video(Uri& uri) {
   VideoDecoderOptions decoding;
   decoding.short_side = asked.options.short_side;
   if (!is_live_address(uri.path())) {
-    return std::make_unique<VideoStream>(open_films(uri, sampling, decoding, asked.threads), 0);
+    SkipLog skips;
+    auto films = open_films(uri, sampling, decoding, asked.threads, skips);
+    return std::make_unique<VideoStream>(std::move(films), 0, std::move(skips));
   }
   return std::make_unique<VideoStream>(open_live(uri, sampling, decoding),
                                        std::min(asked.threads, 1));

@@ -1,13 +1,14 @@
 // Films and live video as a stream.
 //
-//   video:FILMS?order=name&label=dir&seed=0&fps=0&stride=1&clip=0&size=0&threads=N
+//   video:FILMS?order=name&label=dir&part=0/1&seed=0&fps=0&stride=1&clip=0&size=0&threads=N
 //   video:ADDRESS?fps=0&stride=1&clip=0&size=0&threads=N&timeout=10
 //
-//   FILMS     a file, a folder (its films at any depth) or a pattern with *, ?, [...], {a,b}
+//   FILMS     a file, a folder (its films at any depth) or a pattern (file_pattern.h)
 //   ADDRESS   http://, https://, rtsp://, rtsps://, rtmp://, rtp://, srt://, tcp://, udp:// or a
 //             camera, /dev/video0. A question mark in it is written %3F
 //   order     of the films. name: by path. shuffle: drawn from the seed
 //   label     dir: the name of the folder that holds the film. none: no labels
+//   part      I/N: every Nth film from film I on (source_part.h)
 //   seed      of the shuffled order
 //   fps       gives the first frame of every 1/fps seconds; 0: all. Never repeats a frame
 //   stride    gives the first of every N frames. Not together with fps

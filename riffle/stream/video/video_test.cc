@@ -135,6 +135,16 @@ TEST_F(Video, FoldersAndPatternsNameFilms) {
   EXPECT_THAT(films("{a,b}/[13].mp4"), ElementsAre("a/1.mp4#0", "b/3.mp4#0"));
 }
 
+TEST_F(Video, LinksToFoldersAreFollowedOnce) {
+  make("films/1.mkv", {.frames = 1});
+  make("elsewhere/2.mkv", {.frames = 1});
+  fs::create_directory_symlink(folder_ / "elsewhere", folder_ / "films/linked");
+  fs::create_directory_symlink("..", folder_ / "films/linked/again");
+  std::vector<std::string> found;
+  for (const auto& sample : all("films")) found.push_back(relative(sample));
+  EXPECT_THAT(found, ElementsAre("films/1.mkv#0", "films/linked/2.mkv#0"));
+}
+
 TEST_F(Video, ShuffledOrderIsDrawnFromTheSeed) {
   for (int i = 0; i < 8; ++i) make(cat(i, ".mp4"), {.frames = 1});
   std::set<std::vector<std::string>> orders;
