@@ -310,8 +310,8 @@ MinredBenchResult bench_minred(const MinredBenchConfig& config) {
     throw Error(cat("capacity ", config.capacity, " with batches of ", config.batch,
                     "; a batch of at least 1 and a capacity of at least a batch"));
   }
-  if (config.updates < 0 || config.batches < 1 || config.warm_batches < 0) {
-    throw Error("at least 0 updates and warm-up batches, and at least 1 measured batch");
+  if (config.updates < 1 || config.batches < 1 || config.warm_batches < 0) {
+    throw Error("at least 1 update, 1 measured batch and 0 warm-up batches");
   }
   return Bench(config).run();
 }

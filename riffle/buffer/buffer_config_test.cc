@@ -54,6 +54,19 @@ TEST(BufferConfig, BadValuesAreRefusedByName) {
   expect_refused("buffer.tie", "both");
 }
 
+TEST(BufferConfig, PinnedMemoryOfEarlierRunsIsTheHosts) {
+  BufferConfig config;
+  Fields fields;
+  config.describe(fields);
+  fields.set("buffer.memory", "pinned");
+  EXPECT_EQ(config.memory, BufferMemory::host);
+  config.validate();
+  for (const auto& field : fields.all()) {
+    if (field.key != "buffer.memory") continue;
+    EXPECT_EQ(field.get(), "host") << "what the next config.yaml says";
+  }
+}
+
 TEST(BufferConfig, JpegIsKeptInHostMemory) {
   BufferConfig config;
   config.storage = Storage::jpeg;

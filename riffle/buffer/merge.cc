@@ -11,7 +11,7 @@
 namespace riffle {
 namespace {
 
-constexpr double kMostHalvings = 1000;  // in one stream batch: two to this power is still finite
+constexpr double kMostHalvings = 1000;  // in one batch: two to this power and one is still finite
 
 }  // namespace
 
@@ -33,12 +33,14 @@ double Merge::half_lives(std::uint64_t arrival) const {
 }
 
 void Merge::inserted(std::span<const Slot> slots, const at::Tensor& features) {
+  // By the size of the batch alone, so that a run that cannot continue does not begin.
+  if (half_lives(slots.size()) > kMostHalvings) {
+    throw Error(cat("buffer.half_life=", half_life_, " is too short for stream batches of ",
+                    slots.size(), " samples: their weights would be too far apart; give at least ",
+                    std::ceil(static_cast<double>(slots.size()) / kMostHalvings), ", or 0"));
+  }
   const double halved = std::floor(half_lives(arrivals()));
   const double due = std::floor(half_lives(arrivals() + slots.size())) - halved;
-  if (due > kMostHalvings) {
-    throw Error(cat("buffer.half_life=", half_life_, " is too short for stream batches of ",
-                    slots.size(), " samples: their weights would be too far apart"));
-  }
   // Halving reports what a GPU refused before: better now, while nothing has changed.
   if (due > 0) index().check();
   std::vector<double> weights;

@@ -10,6 +10,7 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/random.h"
+#include "riffle/base/text.h"
 #include "riffle/buffer/minred.h"
 #include "riffle/buffer/testing/angles.h"
 
@@ -171,6 +172,89 @@ TEST(Merge, WeightsFadeByHalfInAHalfLife) {
   }
 }
 
+TEST(Merge, AHalfLifeTooShortForItsBatchesIsRefusedWithTheFirst) {
+  // 1,000 halvings in a batch are the most, wherever in the batch they fall.
+  BufferConfig config = merge_config();
+  for (const std::int64_t half_life : {1, 2, 3}) {
+    config.half_life = half_life;
+    const auto batch_of = [](std::int64_t count) {
+      Slots slots;
+      for (Slot slot = 0; slot < count; ++slot) slots.push_back(slot);
+      return slots;
+    };
+    const std::int64_t most = 1000 * half_life;
+    auto policy = make_merge(config, most + 1);
+    EXPECT_THAT([&] { policy.inserted(batch_of(most + 1), {}); },
+                ThrowsMessage<Error>(testing::AllOf(HasSubstr("buffer.half_life"),
+                                                    HasSubstr(cat("at least ", half_life + 1)))));
+    EXPECT_TRUE(find_integers(policy.save(), "slots").empty());
+    for (int batch = 0; batch < 5; ++batch) {
+      const Slots slots = batch_of(most);
+      policy.inserted(slots, {});
+      for (const Slot slot : slots) {
+        const double weight = policy.weights()[static_cast<std::size_t>(slot)];
+        ASSERT_TRUE(weight >= NearestIndex::kLeastWeight && weight <= 2) << weight;
+      }
+      EXPECT_THAT(policy.evict(most), testing::ElementsAreArray(slots));
+      policy.inserted(Slots{0}, {});  // so that the next one begins elsewhere in a half-life
+      policy.evict(1);
+    }
+  }
+}
+
+TEST(Merge, OfEqualSamplesOneStaysForAll) {
+  for (const StayRule stays : {StayRule::heavier, StayRule::drawn}) {
+    BufferConfig config = merge_config(stays);
+    config.merge_reach = 0.5;
+    auto policy = make_merge(config);
+    policy.inserted(Slots{0, 1, 2, 3}, angles({40, 40, 40, 40}));
+    for (int batch = 0; batch < 20; ++batch) {
+      Slots free;
+      for (Slot slot = 0; slot < 16 && free.size() < 4; ++slot) {
+        const auto held = find_integers(policy.save(), "slots");
+        if (std::ranges::find(held, slot) == held.end()) free.push_back(slot);
+      }
+      policy.inserted(free, angles({40, 40, 40, 40}));
+      EXPECT_EQ(policy.evict(4).size(), 4u);
+      double total = 0;
+      for (const Slot slot : find_integers(policy.save(), "slots")) {
+        const double weight = policy.weights()[static_cast<std::size_t>(slot)];
+        EXPECT_TRUE(weight >= 1 && weight <= 16) << weight;
+        total += weight;
+      }
+      if (batch >= 2) continue;
+      EXPECT_EQ(total, 4 * (batch + 2)) << "while none is at the limit";
+    }
+  }
+}
+
+TEST(Merge, SamplesWithNothingInCommonTakeNothingOver) {
+  // Junk alone, at a distance of 1 or more from one another.
+  BufferConfig config = merge_config(StayRule::drawn);
+  config.merge_reach = 0.5;
+  auto policy = make_merge(config);
+  policy.inserted(Slots{0, 1, 2, 3}, angles({0, 90, 180, 270}));
+  policy.evict(2);
+  EXPECT_EQ(policy.stats(false).evictions.at("merged"), 2);
+  for (const Slot slot : find_integers(policy.save(), "slots")) {
+    EXPECT_EQ(policy.weights()[static_cast<std::size_t>(slot)], 1);
+  }
+}
+
+TEST(Merge, LetsGoOfAllButOneAndThenOfThatToo) {
+  auto policy = make_merge();
+  policy.inserted(Slots{0, 1, 2, 3}, angles({0, 10, 100, 200}));
+  EXPECT_EQ(policy.evict(2).size(), 2u) << "half of them, as pairs";
+  EXPECT_EQ(policy.stats(false).evictions.at("merged"), 2);
+  const auto held = find_integers(policy.save(), "slots");
+  EXPECT_THAT(policy.evict(2), testing::UnorderedElementsAreArray(held)) << "the oldest, not pairs";
+  EXPECT_EQ(policy.stats(false).evictions.at("oldest"), 2);
+  EXPECT_EQ(policy.stats(false).with_feature, 0);
+  policy.inserted(Slots{3}, angles({7}));
+  EXPECT_EQ(policy.weights()[3], 1);
+  EXPECT_THAT(policy.evict(1), ElementsAre(3));
+}
+
 TEST(Merge, SamplesWithoutAFeatureKeepTheirWeightUntilTheyHaveOne) {
   auto policy = make_merge();
   policy.inserted(Slots{0, 1, 2, 3}, angles({0, 0.5, 100, 200}));
@@ -246,6 +330,17 @@ TEST(Merge, StatesThatCountTheirHalvingsAreReadToo) {
   restored.restore(state);
   for (Merge* each : {&policy, &restored}) each->inserted(Slots{3, 4}, angles({200, 250}));
   EXPECT_TRUE(std::ranges::equal(policy.weights(), restored.weights()));
+}
+
+TEST(Merge, RefusesAStateThatHoldsASampleTwice) {
+  auto policy = make_merge();
+  policy.inserted(Slots{0, 1}, angles({0, 60}));
+  auto state = policy.save();
+  for (auto& [name, tensor] : state) {
+    if (name == "arrivals") tensor = at::zeros_like(tensor);
+  }
+  EXPECT_THAT([&] { make_merge().restore(state); },
+              ThrowsMessage<Error>(HasSubstr("holds sample 0 twice")));
 }
 
 TEST(Merge, RefusesDamagedWeights) {

@@ -77,6 +77,8 @@ std::vector<Slot> PairPolicy::take_oldest(const ByAge& candidates, std::int64_t 
 
 std::vector<Slot> PairPolicy::evict(std::int64_t n) {
   const auto worn = std::min(n, static_cast<std::int64_t>(worn_.size()));
+  // What a GPU refused before is reported while nothing has changed.
+  if (worn > 0) index_->check();
   auto leaving = take_oldest(worn_, worn);
   evicted_worn_ += worn;
 
@@ -149,7 +151,9 @@ void PairPolicy::restore(const NamedTensors& state) {
     }
     const auto arrival = static_cast<std::uint64_t>(arrivals[i]);
     record(slots[i]) = {arrival, draws[i]};
-    held_.emplace(arrival, slots[i]);
+    if (!held_.emplace(arrival, slots[i]).second) {
+      throw Error(cat("saved state: the buffer's policy holds sample ", arrival, " twice"));
+    }
     if (worn_out(record(slots[i]))) worn_.emplace(arrival, slots[i]);
   }
   arrivals_ = static_cast<std::uint64_t>(counts[0]);

@@ -181,10 +181,13 @@ ReplayBuffer::ReplayBuffer(const BufferConfig& config, std::int64_t batch, int p
   const auto plan = plan_memory(s.config, batch, picture_size, feature_dim, device);
   require_fits(plan.share_of(ranks), available);
   const PolicyKind& kind = policy_kind(config.policy);
-  if (kind.wants_features && plan.capacity < 2 * batch) {
+  // With features on arrival the new batch has them too, which is enough.
+  const bool late = kind.wants_features && config.features == FeatureTime::draw;
+  if (late && plan.capacity < 2 * batch) {
     log_warning(cat("a buffer of ", plan.capacity, " samples with policy ", kind.name,
                     " holds fewer than two batches of ", batch,
-                    ": the oldest will leave, as with fifo"));
+                    ", and buffer.features=draw leaves the new one without features: the oldest "
+                    "will leave, as with fifo"));
   }
 
   s.batch = batch;

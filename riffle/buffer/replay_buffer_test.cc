@@ -9,6 +9,7 @@
 #include <torch/types.h>
 
 #include "riffle/base/error.h"
+#include "riffle/base/log.h"
 
 namespace riffle {
 namespace {
@@ -139,6 +140,25 @@ TEST(ReplayBuffer, MinRedDropsRepeatsWhenFeaturesComeOnArrival) {
   EXPECT_THAT(indices(buffer, buffer.live()), UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
   EXPECT_THAT(buffer.stats().evictions,
               UnorderedElementsAre(Pair("redundant", 4), Pair("oldest", 0), Pair("draw_limit", 0)));
+}
+
+TEST(ReplayBuffer, ABufferOfOneBatchMergesPairsOrSaysThatTheOldestLeave) {
+  for (const FeatureTime features : {FeatureTime::arrival, FeatureTime::draw}) {
+    auto config = config_of("merge", 4);
+    config.features = features;
+    set_log_level(LogLevel::warnings);
+    testing::internal::CaptureStderr();
+    ReplayBuffer buffer(config, 4, kSize, kDim, 1);
+    const std::string said = testing::internal::GetCapturedStderr();
+    set_log_level(LogLevel::info);
+    const bool late = features == FeatureTime::draw;
+    EXPECT_EQ(said.find("the oldest will leave") != std::string::npos, late) << said;
+    for (std::uint64_t batch = 0; batch < 5; ++batch) {
+      buffer.insert(samples_of(4 * batch, 4), late ? at::Tensor() : features_of(batch, 4));
+    }
+    const auto evictions = buffer.stats().evictions;
+    EXPECT_EQ(evictions.at(late ? "oldest" : "merged"), 16);
+  }
 }
 
 // Fills a buffer of two batches and draws all it holds.

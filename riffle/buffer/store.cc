@@ -20,9 +20,8 @@ RawStore::RawStore(std::int64_t slots, int picture_size, BufferMemory memory, at
   // Zeroed, so that the memory is really there from the start and saved state is the same in every
   // run.
   slab_ = at::zeros({slots, picture_size, picture_size, 3},
-                    at::TensorOptions()
-                        .dtype(at::kByte)
-                        .device(memory == BufferMemory::gpu ? device : at::Device(at::kCPU)));
+                    at::TensorOptions().dtype(at::kByte).device(
+                        memory == BufferMemory::gpu ? device : at::Device(at::kCPU)));
 }
 
 at::Tensor RawStore::rows(std::span<const std::int64_t> slots) const {
