@@ -19,7 +19,16 @@ Conv::Conv(const Init& init, std::int64_t in, std::int64_t out, std::int64_t ker
       padding_(kernel / 2) {}
 
 torch::Tensor Conv::forward(const torch::Tensor& maps) const {
-  return at::conv2d(maps, in_type(weight_, maps.scalar_type()), {}, stride_, padding_);
+  const torch::Tensor weight = in_type(weight_, maps.scalar_type());
+  // LibTorch's oneDNN writes past its memory in the gradient of such a convolution with stride
+  // (AVX-512, few channels, large maps). Only every other pixel counts, so it can do without.
+  constexpr std::int64_t kFewChannels = 16;
+  const bool is_point = weight.size(2) == 1 && weight.size(3) == 1;
+  if (stride_ > 1 && is_point && weight.size(1) < kFewChannels && maps.is_cpu()) {
+    const torch::Tensor points = maps.slice(2, 0, {}, stride_).slice(3, 0, {}, stride_);
+    return at::conv2d(points.contiguous(at::MemoryFormat::ChannelsLast), weight);
+  }
+  return at::conv2d(maps, weight, {}, stride_, padding_);
 }
 
 Linear::Linear(const Init& init, std::int64_t in, std::int64_t out, bool bias)

@@ -7,8 +7,12 @@
 namespace riffle {
 namespace {
 
-void check_least(const char* key, std::int64_t value, std::int64_t least) {
-  if (value < least) throw Error(cat(key, " is ", value, "; it must be at least ", least));
+// Far beyond any use; products of two layers' widths stay whole numbers.
+constexpr std::int64_t kWidest = 65536;
+
+void check_width(const char* key, std::int64_t value, std::int64_t least = 1) {
+  if (value >= least && value <= kWidest) return;
+  throw Error(cat(key, " is ", value, "; it must be between ", least, " and ", kWidest));
 }
 
 void check_weight(const char* key, double value) {
@@ -58,10 +62,6 @@ void ModelConfig::describe(Fields& fields) {
              "visreg: weight of centre, scale and shape");
   fields.add("model.visreg_slices", visreg_slices,
              "visreg: random directions along which the shape is compared, others at every update");
-  fields.add("align.weight", align_weight,
-             "any method: weight of a loss that holds embeddings of replayed samples to those of a "
-             "moving average of the network; 0: none");
-  fields.add("align.ema", align_ema, "share of itself that this moving average keeps at an update");
   fields.add("model.average", average,
              "share of itself that a moving average of the encoder keeps at an update, such as "
              "0.999; probes, embed, export and curate then use that average; 0: none");
@@ -71,15 +71,19 @@ void ModelConfig::describe(Fields& fields) {
       "model.init", init,
       "safetensors file with the weights the encoder starts from, under torchvision's names, or "
       "the whole network, under riffle's; empty: random weights");
+  // After all keys of the model: config.yaml has each room once.
+  fields.add("align.weight", align_weight,
+             "any method: weight of a loss that holds embeddings of replayed samples to those of a "
+             "moving average of the network; 0: none");
+  fields.add("align.ema", align_ema, "share of itself that this moving average keeps at an update");
 }
 
 void ModelConfig::validate() const {
-  check_least("model.width", width, 1);
-  check_least("model.projector_hidden", projector_hidden, 0);
-  check_least("model.projector_out", projector_out, 1);
-  check_least("model.predictor_hidden", predictor_hidden, 1);
-  check_least("model.grow_every", grow_every, 0);
-  check_least("model.visreg_slices", visreg_slices, 1);
+  check_width("model.width", width);
+  check_width("model.projector_hidden", projector_hidden, /*least=*/0);
+  check_width("model.projector_out", projector_out);
+  check_width("model.predictor_hidden", predictor_hidden);
+  check_width("model.visreg_slices", visreg_slices);
   check_weight("align.weight", align_weight);
   if (!(align_ema >= 0 && align_ema < 1)) {
     throw Error(cat("align.ema is ", align_ema, "; it must be at least 0 and below 1"));
@@ -98,7 +102,15 @@ void ModelConfig::validate() const {
   check_weight("model.vicreg_covariance", vicreg_covariance);
   check_weight("model.visreg_invariance", visreg_invariance);
   check_weight("model.visreg_regulariser", visreg_regulariser);
+  if (is_transformer(arch) && residual_gamma != 0.0) {
+    throw Error(
+        cat("model.residual_gamma=", residual_gamma,
+            " needs a ResNet; a transformer takes 0: it has no norm that this would scale"));
+  }
   if (grow_every == 0) return;
+  if (grow_every < 0) {
+    throw Error(cat("model.grow_every is ", grow_every, "; it must be at least 0"));
+  }
   if (is_transformer(arch)) {
     throw Error(
         cat("model.grow_every=", grow_every, " needs a ResNet; a transformer does not grow"));

@@ -153,7 +153,6 @@ std::shared_ptr<ResidualBlock> make_block(const Layout& layout, const Init& init
 
 ResNet::ResNet(const ModelConfig& config, const Init& init)
     : max_pool_(config.stem == Stem::standard) {
-  config.validate();
   const Layout layout = layout_of(config.arch);
   const std::int64_t kernel = config.stem == Stem::standard ? 7 : 3;
   const std::int64_t stem_stride = config.stem == Stem::small ? 1 : 2;

@@ -8,7 +8,6 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "riffle/base/error.h"
 #include "riffle/model/state.h"
 
 namespace riffle {
@@ -225,8 +224,6 @@ TEST(ResNetGrowth, FullyGrownItIsTheNetworkItself) {
     EXPECT_TRUE(torch::equal(gradient, item.value().grad())) << item.key();
   }
 }
-
-TEST(ResNet, RefusesAWidthBelowOne) { EXPECT_THROW(make(Arch::resnet18, Stem::small, 0), Error); }
 
 }  // namespace
 }  // namespace riffle
