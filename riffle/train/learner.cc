@@ -69,6 +69,23 @@ void require_divisible(const LearnerConfig& config, const Ranks& ranks) {
   }
 }
 
+// Batch norm needs two samples of each view, also in the head of alignment, which does not see the
+// fresh ones.
+void require_batch_statistics(const LearnerConfig& config, const Ranks& ranks) {
+  const TrainConfig& train = config.train;
+  const std::int64_t left_out = config.model.align_weight > 0 ? train.fresh_samples() : 0;
+  const bool each_alone = !ranks.alone() && !config.model.sync_batch_norm;
+  if ((train.batch - left_out) / (each_alone ? ranks.size() : 1) >= 2) return;
+  std::string what = cat("train.batch=", train.batch), remedy = "a larger train.batch";
+  if (left_out > 0) {
+    what += cat(" without what align.weight leaves out, train.fresh=", train.fresh, ',');
+    remedy += " or a smaller train.fresh";
+  }
+  if (each_alone) remedy += " or model.sync_batch_norm=true";
+  throw Error(cat(what, " is one sample", each_alone ? " a rank" : "",
+                  ", and batch norm needs two; give ", remedy));
+}
+
 // Puts the samples of a draw into the order of the ranks that they are for.
 void order_by_rank(Draw& draw, const TrainConfig& train, int ranks) {
   const Draw drawn = draw;
@@ -170,6 +187,7 @@ Learner::Learner(const LearnerConfig& config, Stream& stream, const Sharing& sha
     }
   }
   require_divisible(config, sharing.ranks);
+  require_batch_statistics(config, sharing.ranks);
   at::set_num_threads(config.train.threads > 0
                           ? static_cast<int>(config.train.threads)
                           : static_cast<int>(std::thread::hardware_concurrency()));

@@ -249,6 +249,21 @@ TEST(Learner, FreshSamplesThatCannotBeAreRefused) {
   EXPECT_THAT(refusal(config), testing::HasSubstr("train.stream_batch needs a buffer"));
 }
 
+TEST(Learner, ABatchTooSmallForBatchNormIsRefusedBeforeTheBufferIsFilled) {
+  auto config = fresh_learner("fifo");
+  config.train.stream_batch = 8;
+  config.train.fresh = 0.75;
+  EXPECT_EQ(updates_of(config, kTinyStream).size(), 12u) << "alignment sees 2 samples of 8";
+  config.train.fresh = 0.875;
+  const auto stream = open_stream(kTinyStream);
+  EXPECT_THAT([&] { Learner(config, *stream); },
+              testing::ThrowsMessage<Error>(testing::AllOf(
+                  testing::HasSubstr("train.batch=8"), testing::HasSubstr("align.weight"),
+                  testing::HasSubstr("a smaller train.fresh"))));
+  config.model.align_weight = 0;
+  EXPECT_EQ(updates_of(config, kTinyStream).size(), 12u);
+}
+
 TEST(Learner, ABlockThatIsAddedLearnsFromItsUpdateOn) {
   const auto stream = open_stream(kTinyStream);
   Learner learner(growing_learner(), *stream);

@@ -81,6 +81,25 @@ TEST(LiveClock, TrainsOnWhenTheStreamStallsAndTakesWhatArrives) {
   EXPECT_EQ(learner.waits().learner_s, waited);
 }
 
+TEST(LiveClock, ContinuesFromItsSavedStateWhileTheStreamStalls) {
+  LiveCamera camera, again;
+  camera.deliver(kCapacity + 2 * kBatch);
+  Learner learner(live(), camera);
+  while (learner.samples_seen() < kCapacity + 2 * kBatch) ASSERT_TRUE(learner.advance());
+  Learner restored(live(), again);
+  restored.restore(learner.save());
+  const std::vector<Slot> held = learner.buffer().live();
+  restored.buffer().put_stored(held, learner.buffer().stored(held));
+  for (int update = 0; update < 5; ++update) {
+    const auto report = learner.advance(), same = restored.advance();
+    ASSERT_TRUE(report && same);
+    EXPECT_EQ(same->loss, report->loss);
+    EXPECT_EQ(same->update, report->update);
+  }
+  again.deliver(kBatch);
+  while (restored.samples_seen() < kCapacity + 3 * kBatch) ASSERT_TRUE(restored.advance());
+}
+
 TEST(LiveClock, EndsWithItsStream) {
   LiveCamera camera;
   camera.deliver(kCapacity + kBatch + 3);

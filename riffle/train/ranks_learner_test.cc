@@ -1,7 +1,11 @@
 // Run alone and under mpirun as several ranks: several ranks learn what one process learns.
 #include <cmath>
 #include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -60,17 +64,24 @@ class RanksLearner : public testing::Test {
     EXPECT_LT(apart, 1e-3 * moved);
   }
 
-  // Trains on, and beside it from what was saved after `updates`.
+  using Open = std::function<std::unique_ptr<Stream>()>;
+
   static void expect_continues(const LearnerConfig& config, const std::string& source,
                                const Sharing& sharing, int updates = 4) {
-    const auto stream = open_stream(source);
+    expect_continues(
+        config, [&source] { return open_stream(source); }, sharing, updates);
+  }
+  // Trains on, and beside it from what was saved after `updates`.
+  static void expect_continues(const LearnerConfig& config, const Open& open,
+                               const Sharing& sharing, int updates) {
+    const auto stream = open();
     Learner learner(config, *stream, sharing);
     for (int i = 0; i < updates; ++i) learner.advance();
     const NamedTensors state = learner.save();
     const auto slots = learner.buffer().take_changed();
     const at::Tensor stored = learner.buffer().stored(slots);
 
-    const auto again = open_stream(source);
+    const auto again = open();
     Learner restored(config, *again, sharing);
     restored.restore(state);
     restored.buffer().put_stored(slots, stored);
@@ -79,6 +90,7 @@ class RanksLearner : public testing::Test {
       const auto same = restored.advance();
       ASSERT_TRUE(report && same);
       EXPECT_EQ(report->loss, same->loss);
+      EXPECT_EQ(learner.skipped(), restored.skipped());
     }
   }
 
@@ -331,6 +343,57 @@ TEST_F(RanksLearner, ContinueWithStreamsOfTheirOwn) {
   const Sharing sharing{ranks_, /*own_streams=*/true};
   expect_continues(shared_config("fifo"), source, sharing);
   expect_continues(shared_config("fifo"), source, sharing, 0);
+}
+
+// Skips some items while it is opened and one before each sample, of the reasons of this rank
+// alone.
+class SkippingStream : public Stream {
+ public:
+  SkippingStream(const std::string& source, int rank)
+      : below_(open_stream(source)), opening_(rank + 1), rank_(rank) {}
+  std::optional<Sample> next() override {
+    ++met_;
+    return below_->next();
+  }
+  std::string position() const override { return below_->position(); }
+  void seek(const std::string& position) override { below_->seek(position); }
+  std::map<std::string, std::int64_t> skipped() const override {
+    return {{"opening", opening_}, {"met", met_}, {cat("rank ", rank_), met_}};
+  }
+
+ private:
+  std::unique_ptr<Stream> below_;
+  const std::int64_t opening_;
+  const int rank_;
+  std::int64_t met_ = 0;
+};
+
+TEST_F(RanksLearner, NeedTwoSamplesEachUnlessTheyShareStatistics) {
+  if (ranks_.alone()) return;
+  LearnerConfig config = shared_config("fifo");
+  config.train.batch = ranks_.size();
+  const auto stream = open_stream(kSource);
+  EXPECT_TRUE(Learner(config, *stream, {ranks_}).advance());
+  config.model.sync_batch_norm = false;
+  EXPECT_THAT([&] { Learner(config, *stream, {ranks_}); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("one sample a rank")));
+}
+
+TEST_F(RanksLearner, CountWhatTheStreamsOfAllSkipAlsoWhenTheyContinue) {
+  const LearnerConfig config = shared_config("fifo");
+  const auto open = [&] { return std::make_unique<SkippingStream>(kSource, ranks_.rank()); };
+  const Sharing sharing{ranks_, /*own_streams=*/true};
+  for (const int updates : {0, 4}) expect_continues(config, open, sharing, updates);
+
+  const auto stream = open();
+  Learner learner(config, *stream, sharing);
+  learner.advance();
+  std::map<std::string, std::int64_t> expected{{"met", learner.samples_seen()}};
+  for (int rank = 0; rank < ranks_.size(); ++rank) {
+    expected["opening"] += rank + 1;
+    expected[cat("rank ", rank)] = learner.samples_seen() / ranks_.size();
+  }
+  EXPECT_EQ(learner.skipped(), expected);
 }
 
 }  // namespace

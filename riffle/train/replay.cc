@@ -166,9 +166,11 @@ void Replay::restore(const LearnerState& state) {
   samples_seen_ = state.samples_seen;
   skipped_ = state.skipped;
   position_ = state.position;
-  // Before the first batch a stream is where it was opened, and no rank knows of the others' places.
-  if (batches_taken_ > 0) stream_.seek(batches_.own_position(position_));
-  skipped_before_ = batches_.skipped(stream_.skipped());
+  const bool taken = batches_taken_ > 0;
+  // Before the first batch, a rank with a stream of its own saved no other rank's place: there each
+  // stays where it was opened. And what opening skipped is still to be counted.
+  if (taken || !sharing_.own_streams) stream_.seek(batches_.own_position(position_));
+  if (taken) skipped_before_ = batches_.skipped(stream_.skipped());
 }
 
 }  // namespace riffle

@@ -61,6 +61,20 @@ TEST_P(RestoredLearner, ContinuesTheSameWithFreshSamples) {
   expect_continues_restored(fresh_learner(GetParam()));
 }
 
+TEST_P(RestoredLearner, ContinuesTheSameWithViewsOfTwoFrames) {
+  auto config = tiny_learner(GetParam());
+  config.augment.temporal = 3;
+  expect_continues_restored(config);
+}
+
+TEST(RestoredLearnerState, ContinuesTheSameWhereWeightsFadeAndSteerDraws) {
+  auto config = tiny_learner("merge");
+  config.buffer.half_life = 11;  // in the middle of stream batches
+  config.buffer.draw = DrawRule::weight;
+  config.buffer.draw_limit = 2;
+  expect_continues_restored(config);
+}
+
 TEST(RestoredLearnerState, ContinuesTheSameAverageOfTheEncoder) {
   auto config = tiny_learner("merge");
   config.model.average = 0.9;

@@ -1,5 +1,8 @@
 #include "riffle/train/schedule.h"
 
+#include <cmath>
+#include <numbers>
+
 #include <gtest/gtest.h>
 
 #include "riffle/base/error.h"
@@ -54,6 +57,28 @@ TEST(Schedule, WithoutAnEndTheDefaultStays) {
   endless.max_updates = 0;
   const Schedule schedule(endless);
   for (const int update : {0, 1000, 1000000}) EXPECT_DOUBLE_EQ(schedule.lr(update), endless.lr);
+}
+
+TEST(Schedule, ARunOfOneUpdateMakesItAtTheRateOfTheStart) {
+  for (const ScheduleKind kind :
+       {ScheduleKind::cosine, ScheduleKind::constant, ScheduleKind::constant_then_decay}) {
+    TrainConfig one = config(kind);
+    one.max_updates = 1;
+    one.decay_from = 0;
+    EXPECT_DOUBLE_EQ(Schedule(one).lr(0), 0.1);
+    EXPECT_LE(Schedule(one).lr(1), 0.1);
+  }
+}
+
+// As a run that is resumed with a longer end.
+TEST(Schedule, AnotherEndMovesTheDecayThatIsAhead) {
+  TrainConfig longer = config(ScheduleKind::constant_then_decay);
+  EXPECT_NEAR(Schedule(longer).lr(99), 0.1 * 0.5 * (1 + std::cos(std::numbers::pi * 0.95)), 1e-12);
+  longer.max_updates = 200;
+  EXPECT_DOUBLE_EQ(Schedule(longer).lr(100), 0.1);
+  EXPECT_NEAR(Schedule(longer).lr(180), 0.05, 1e-12);
+  longer.max_updates = 50;
+  EXPECT_NEAR(Schedule(longer).lr(100), 0.0, 1e-12);
 }
 
 TEST(Schedule, ThePredictorFollowsUnlessHeld) {

@@ -19,7 +19,7 @@ constexpr const char* kPositions = "ranks";
 
 // Returns what a rank tells the others about its batch, or why it has none.
 Json describe_batch(const std::optional<StreamBatch>& batch, const StreamError* error,
-                           bool in_doubt) {
+                    bool in_doubt) {
   Json message = Json::object();
   if (in_doubt) message["doubt"] = true;
   if (error != nullptr) {
@@ -98,8 +98,7 @@ std::vector<Json> take_and_tell(Intake& intake, Ranks& ranks, std::optional<Stre
     error = failure;
   }
   std::vector<Json> all;
-  for (const auto& bytes :
-       ranks.gather_bytes(
+  for (const auto& bytes : ranks.gather_bytes(
            to_bytes(describe_batch(own, error ? &*error : nullptr, intake.in_doubt())))) {
     all.push_back(Json::from_cbor(bytes));
   }

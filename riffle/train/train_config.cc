@@ -63,6 +63,10 @@ void TrainConfig::validate() const {
   require(stream_batch >= 0, "train.stream_batch must not be negative (0: train.batch)");
   require(updates >= 1, "train.updates must be at least 1");
   require(fresh >= 0 && fresh < 1, "train.fresh must be in [0, 1): a share of the batch");
+  if (fresh > 0 && fresh_samples() == 0) {
+    throw Error(cat("train.fresh=", fresh, " is no sample of a batch of ", batch,
+                    "; give 0, or at least ", 0.5 / static_cast<double>(batch)));
+  }
   if (fresh_samples() > samples_per_stream_batch()) {
     throw Error(cat("train.fresh=", fresh, " is ", fresh_samples(), " samples of a batch of ",
                     batch, ", more than the ", samples_per_stream_batch(), " of a stream batch"));
@@ -81,7 +85,8 @@ void TrainConfig::validate() const {
   require(decay_from >= 0 && decay_from < 1,
           "train.decay_from must be in [0, 1): a share of the run");
   require(warm_features >= 0, "train.warm_features must not be negative");
-  require(threads >= 0, "train.threads must not be negative");
+  require(threads >= 0 && threads <= 4096,
+          "train.threads must be between 0 (one per core) and 4096");
 }
 
 }  // namespace riffle

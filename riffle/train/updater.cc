@@ -20,6 +20,12 @@ std::unique_ptr<Updater> make_updater(const UpdaterConfig& config,
     throw Error("train.precision bfloat16 needs --device cuda; on the CPU it is float32");
   }
   if (!objective) objective = make_objective(config.model, config.seed);
+  if (config.train.fixed_predictor_lr && objective->predictor_parameters().empty()) {
+    throw Error(
+        cat("train.fixed_predictor_lr=true needs a method with a predictor, simsiam or byol; "
+            "model.objective=",
+            config.model.objective, " has none"));
+  }
   objective->to(device);
   objective->share(ranks);
 #if RIFFLE_CUDA

@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "riffle/base/error.h"
 #include "riffle/model/simsiam.h"
 
 namespace riffle {
@@ -59,6 +61,20 @@ Pictures noise(std::int64_t count) {
 class UpdaterMethods : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(All, UpdaterMethods, testing::ValuesIn(objective_names()),
                          [](const auto& known) { return known.param; });
+
+TEST_P(UpdaterMethods, KeepTheRateOfAPredictorOnlyIfTheyHaveOne) {
+  UpdaterConfig config = small_config("cpu");
+  config.model.objective = GetParam();
+  config.train.fixed_predictor_lr = true;
+  if (GetParam() == "simsiam" || GetParam() == "byol") {
+    EXPECT_NE(make_updater(config), nullptr);
+  } else {
+    EXPECT_THAT([&] { make_updater(config); },
+                testing::ThrowsMessage<Error>(
+                    testing::AllOf(testing::HasSubstr("train.fixed_predictor_lr"),
+                                   testing::HasSubstr("model.objective=" + GetParam()))));
+  }
+}
 
 TEST_P(UpdaterMethods, LearnOnEveryDevice) {
   constexpr std::int64_t kBatch = 32;
