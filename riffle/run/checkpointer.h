@@ -15,8 +15,8 @@
 // every 64 seconds.
 //
 // Several ranks (riffle/dist) make a checkpoint together: when one is due, all wait until their
-// pictures are on disk and tell rank 0 where, which then writes it while training continues. One that
-// fails is tried again when the next one is due. Only rank 0 has a status().
+// pictures are on disk and tell rank 0 where, which then writes it while training continues. One
+// that fails is tried again when the next one is due. Only rank 0 has a status().
 //
 // Used by one thread, which also uses the learner.
 #pragma once

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -15,7 +16,9 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/file_faults.h"
+#include "riffle/dist/ranks.h"
 #include "riffle/run/testing/runs.h"
+#include "riffle/train/shared_stream.h"
 
 namespace riffle {
 namespace {
@@ -170,6 +173,65 @@ TEST_F(CheckpointerTest, OneWhoseLastFlushFailedIsNotThere) {
   EXPECT_EQ(run.folder.checkpoint_names(), names);
   run.checkpointer.finish(0);
   EXPECT_EQ(run.folder.checkpoint_names().size(), 2u);
+}
+
+// Run alone and under mpirun as several ranks.
+class RanksCheckpointer : public CheckpointerTest {
+ protected:
+  RanksCheckpointer() {
+    // A batch of 24 can be divided by 1, 2, 3 and 4.
+    config_.learner.train.batch = 24;
+    config_.learner.buffer.capacity = "48";
+  }
+  ~RanksCheckpointer() override { ranks_.wait_for_all(); }
+
+  RunFolder open_run() const {
+    std::optional<RunFolder> made;
+    if (ranks_.first()) made = RunFolder::create(path_, config_);
+    ranks_.wait_for_all();
+    return made ? *made : RunFolder::open_beside(path_);
+  }
+
+  Ranks& ranks_ = ranks_of_process();
+  Config config_ = endless();
+  // Rank 0's, for all.
+  const fs::path path_ = ranks_.from_first((folder_ / "run").string());
+};
+
+TEST_F(RanksCheckpointer, AFullDiskIsNotAskedAtEveryUpdate) {
+  const RunFolder folder = open_run();
+  const RankStream source = open_rank_stream(config_.stream, config_.shapes, ranks_);
+  Learner learner(config_.learner, *source.stream, source.sharing);
+  PictureLog log(folder.checkpoints(), learner.buffer().slots(), learner.buffer().stored_bytes(),
+                 {ranks_.rank(), ranks_.size()});
+  Checkpointer checkpointer(folder, config_, learner, std::move(log), "");
+  while (learner.fill()) {
+  }
+  {
+    std::atomic<int> tries = 0;
+    const FileFaults faults([&](FileStep step, const fs::path& path) {
+      const bool full =
+          step == FileStep::write && path.filename().string().starts_with("pictures-");
+      if (full) ++tries;
+      return FileFault{full ? ENOSPC : 0};
+    });
+    const auto start = std::chrono::steady_clock::now();
+    for (int update = 0; update < 30; ++update) {
+      ASSERT_TRUE(learner.advance());
+      checkpointer.keep_up(/*due=*/false, 0);
+      checkpointer.wait();
+    }
+    // After pauses of 1, 2, 4, ... seconds.
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    EXPECT_GE(tries, 1);
+    EXPECT_LE(tries, 1 + seconds.count());
+  }
+  if (ranks_.alone()) return;
+  // Ranks make a checkpoint when it is due, pause or not.
+  checkpointer.keep_up(/*due=*/true, 0);
+  checkpointer.wait();
+  ranks_.wait_for_all();
+  EXPECT_EQ(folder.checkpoint_names().size(), 1u);
 }
 
 }  // namespace

@@ -30,11 +30,12 @@ void Config::describe(Fields& fields) {
 void Config::validate() const {
   learner.train.validate();
   if (checkpoint.every < 0) throw Error("checkpoint.every must not be negative");
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;  // sums and products stay whole numbers
   if (checkpoint.keep < 1) throw Error("checkpoint.keep must be at least 1");
+  if (checkpoint.keep > kMost) throw Error(cat("checkpoint.keep must be at most ", kMost));
   if (max_hours < 0) throw Error("run.max_hours must not be negative");
   if (metrics.dense < 0) throw Error("metrics.dense must not be negative");
   if (metrics.every < 1) throw Error("metrics.every must be at least 1");
-  constexpr std::int64_t kMost = std::int64_t{1} << 30;  // their product stays a whole number
   if (metrics.dense > kMost || metrics.every > kMost) {
     throw Error(cat("metrics.dense and metrics.every must be at most ", kMost));
   }
@@ -44,7 +45,11 @@ void Config::validate() const {
   }
   if (probe.every < 1) throw Error("probe.every must be at least 1");
   if (probe.samples < 0) throw Error("probe.samples must not be negative");
-  if (learner.picture_size < 0) throw Error("stream.size must not be negative");
+  constexpr std::int64_t kMostPixels = 16384;
+  if (learner.picture_size < 0 || learner.picture_size > kMostPixels) {
+    throw Error(cat("stream.size must be between 0 (the views' size) and ", kMostPixels,
+                    ", but is ", learner.picture_size));
+  }
 }
 
 ConfigBuilder::ConfigBuilder() { config_.describe(fields_); }

@@ -89,6 +89,13 @@ TEST_F(ForgedCheckpointTest, OtherNumbersOfTheBufferAreCheckedToo) {
   expect_refused(folder, "31 pictures for 32 samples");
 }
 
+TEST_F(ForgedCheckpointTest, AStateFileWithoutItsManifestIsNotTheNewestCheckpoint) {
+  const RunFolder folder = trained("fifo");
+  write_atomically(folder.state_file("update-000000009"), "half a state");
+  EXPECT_EQ(open_model(folder.path().string()).file, folder.state_file(kName));
+  EXPECT_EQ(SavedBuffer(folder).checkpoint(), kName);
+}
+
 // A key of config.yaml that is lost has its default.
 void lose_line(const RunFolder& folder, const std::string& line) {
   std::string text = read_text(folder.path() / "config.yaml");

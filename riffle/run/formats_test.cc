@@ -8,6 +8,7 @@
 
 #include "riffle/base/checksum.h"
 #include "riffle/base/error.h"
+#include "riffle/run/model_source.h"
 #include "riffle/run/testing/runs.h"
 
 namespace riffle {
@@ -55,6 +56,7 @@ TEST_F(FormatsTest, Version1OpensButHasNoBufferToContinueWith) {
   const auto folder = RunFolder::open(copy_of("version1"));
   const auto latest = folder.latest_checkpoint();
   ASSERT_TRUE(latest);
+  EXPECT_EQ(open_model(folder.path().string()).file, *latest);
   const auto trained = load_objective(folder.config(), *latest);
   const auto untrained = load_objective(folder.config());
   EXPECT_FALSE(trained->parameters()[0].equal(untrained->parameters()[0]));

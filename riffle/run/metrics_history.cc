@@ -11,6 +11,15 @@
 #include "riffle/run/json_number.h"
 
 namespace riffle {
+namespace {
+
+// Returns the place of the first update in the last tenth of a run; there is one.
+std::size_t late_part(const std::vector<double>& updates) {
+  const auto late = std::ranges::upper_bound(updates, 0.9 * updates.back());
+  return static_cast<std::size_t>(late - updates.begin());
+}
+
+}  // namespace
 
 const MetricCurve* MetricsHistory::find(const std::string& key) const {
   const auto found = curves.find(key);
@@ -25,15 +34,23 @@ double MetricsHistory::last(const std::string& key) const {
 double MetricsHistory::late_mean(const std::string& key) const {
   const MetricCurve* curve = find(key);
   if (curve == nullptr) return std::nan("");
-  const std::size_t count = std::max<std::size_t>(1, curve->values.size() / 10);
-  double sum = 0;
-  int finite = 0;
-  for (std::size_t i = curve->values.size() - count; i < curve->values.size(); ++i) {
-    if (!std::isfinite(curve->values[i])) continue;
-    sum += curve->values[i];
-    ++finite;
+  const auto& [updates, values] = *curve;
+  double sum = 0, counted = 0;
+  for (std::size_t i = late_part(updates); i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) continue;
+    const double since = updates[i] - (i > 0 ? updates[i - 1] : 0);
+    sum += since * values[i];
+    counted += since;
   }
-  return finite > 0 ? sum / finite : std::nan("");
+  return counted > 0 ? sum / counted : std::nan("");
+}
+
+double MetricsHistory::late_updates_per_s() const {
+  const MetricCurve* seconds = find("seconds");
+  if (seconds == nullptr || seconds->values.size() < 2) return last("updates_per_s");
+  const std::size_t before = std::max<std::size_t>(1, late_part(seconds->updates)) - 1;
+  return (seconds->updates.back() - seconds->updates[before]) /
+         (seconds->values.back() - seconds->values[before]);
 }
 
 MetricsHistory read_metrics(const std::filesystem::path& path) {

@@ -21,8 +21,11 @@ struct MetricsHistory {
   const MetricCurve* find(const std::string& key) const;
   // Returns the last value of a key; NaN if there is none.
   double last(const std::string& key) const;
-  // Returns the mean over the last tenth of the lines that have the key; NaN if there is none.
+  // Return the mean, and the updates per second, over the last tenth of a run's updates: lines are
+  // fewer the longer they are past, so each counts for the updates since the one before. NaN if no
+  // line has the key.
   double late_mean(const std::string& key) const;
+  double late_updates_per_s() const;
 };
 
 // Returns what the file holds. Passes over lines that are not JSON objects (a run may be writing);

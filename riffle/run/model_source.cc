@@ -26,12 +26,19 @@ EncoderInput chosen_input(const Source& source, std::int64_t asked) {
   return {static_cast<int>(source.resize), static_cast<int>(source.size)};
 }
 
+std::filesystem::path newest_state(const RunFolder& folder) {
+  const auto names = folder.checkpoint_names();
+  if (!names.empty()) return folder.state_file(names.back());
+  // Version 1 had no manifests.
+  if (const auto state = folder.latest_checkpoint()) return *state;
+  throw Error(cat(folder.path().string(), " has no checkpoint yet"));
+}
+
 ModelSource open_run(const std::string& run, const std::string& checkpoint) {
   const auto folder = RunFolder::open(run);
   const Config config = folder.config();
-  const auto latest = folder.latest_checkpoint();
-  if (!latest) throw Error(cat(run, " has no checkpoint yet"));
-  const auto file = checkpoint.empty() ? *latest : folder.find_checkpoint(checkpoint);
+  const auto newest = newest_state(folder);
+  const auto file = checkpoint.empty() ? newest : folder.find_checkpoint(checkpoint);
   const EncoderInput input = evaluation_input(config);
   return {.file = file.string(),
           .objective = load_objective(config, file),

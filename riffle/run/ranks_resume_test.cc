@@ -70,6 +70,12 @@ TEST_F(RanksResume, TakesTheCheckpointThatRankZeroNames) {
   EXPECT_EQ(resume(seen, {"train.max_updates=9"}).updates, 9);
 }
 
+TEST_F(RanksResume, DividesTheCoresWhereThreadsAreNotGiven) {
+  EXPECT_EQ(resume(run_, {"train.threads=0", "train.max_updates=9"}).updates, 9);
+  ranks_.wait_for_all();
+  EXPECT_EQ(RunFolder::open(run_).config().learner.train.threads, threads_per_rank(ranks_));
+}
+
 TEST_F(RanksResume, NeedsTheSameConfigurationOnAll) {
   if (ranks_.alone()) return;
   const std::string end = is_last_ ? "9" : "8";

@@ -124,6 +124,18 @@ TEST_F(ResumeTest, OnOtherCoresARunKeepsItsThreadsAndItsBits) {
   expect_same(killed, whole);
 }
 
+TEST_F(ResumeTest, WithAThreadForEachCoreARunKeepsTheirNumber) {
+  Config config = tiny("fifo");
+  config.learner.train.threads = 3;
+  train(config, folder_ / "run");
+  EXPECT_EQ(resume(folder_ / "run", {"train.threads=0", "train.max_updates=22"}).updates, 22);
+  const auto folder = RunFolder::open(folder_ / "run");
+  const std::int64_t cores = std::max(1u, std::thread::hardware_concurrency());
+  EXPECT_EQ(folder.config().learner.train.threads, cores);
+  EXPECT_THAT(read_checkpoint(folder, "update-000000022").config,
+              HasSubstr(cat("threads: ", cores, '\n')));
+}
+
 TEST_F(ResumeTest, ALaterEndContinuesWhereARunWasDone) {
   Config config = tiny("reservoir");
   config.learner.train.schedule = ScheduleKind::constant;
@@ -166,6 +178,19 @@ TEST_F(ResumeTest, TheEndOfARunHasALineOfMetricsAndAStopHasNone) {
   train(config, folder_ / "stopped");
   resume(folder_ / "stopped", {"run.max_hours=0"});
   expect_same(folder_ / "stopped", folder_ / "whole");
+}
+
+TEST_F(ResumeTest, TheFirstLineAtOrAfterEachMultipleSaysHowRedundantTheBufferIs) {
+  Config config = tiny("minred");
+  config.metrics.every = 4;
+  config.metrics.nearest_every = 6;
+  train(config, folder_ / "run");
+  std::vector<std::int64_t> updates;
+  for (const auto& text : metrics_of(folder_ / "run")) {
+    const auto line = nlohmann::json::parse(text);
+    if (line.contains("nearest_50%")) updates.push_back(line["update"]);
+  }
+  EXPECT_THAT(updates, testing::ElementsAre(8, 12, 20));
 }
 
 TEST_F(ResumeTest, ARunWithoutACheckpointStartsAgain) {
@@ -346,27 +371,31 @@ TEST_F(ResumeTest, AConfigurationThatChangedSinceTheCheckpointIsNamedAndRefused)
   EXPECT_EQ(RunFolder::open(run).checkpoint_names().back(), "update-000000006");
 
   edit("  max_updates: 6", "  max_updates: 7");
-  const auto said_by = [](const std::function<void()>& call) {
+  const auto said_by = [](LogLevel level, const std::function<void()>& call) {
     testing::internal::CaptureStderr();
-    set_log_level(LogLevel::warnings);
+    set_log_level(level);
     call();
     set_log_level(LogLevel::quiet);
     return testing::internal::GetCapturedStderr();
   };
-  EXPECT_THAT(said_by([&] { EXPECT_EQ(resume(run).updates, 7) << "this key may change"; }),
-              HasSubstr("train.max_updates is '7', was '6'"));
-  EXPECT_EQ(said_by([&] { resume(run, {"train.max_updates=8", "train.threads=2"}); }), "");
+  const auto seven = [&] { EXPECT_EQ(resume(run).updates, 7) << "this key may change"; };
+  EXPECT_THAT(said_by(LogLevel::info, seven),
+              HasSubstr("continues with train.max_updates='7', was '6'"));
+  const auto resumed = [&] { resume(run, {"train.max_updates=8", "train.threads=2"}); };
+  EXPECT_EQ(said_by(LogLevel::warnings, resumed), "");
+  resume(run, {"checkpoint.keep=5"});
+  EXPECT_EQ(said_by(LogLevel::warnings, [&] { resume(run); }), "") << "no checkpoint has it yet";
   edit("  momentum: 0.9", "  momentum: 0.5");
   EXPECT_EQ(resume(run, {"train.max_updates=9"}, EditedConfig::accept).updates, 9);
   EXPECT_EQ(resume(run, {"train.max_updates=10"}).updates, 10) << "it is the run's own now";
 }
 
-TEST_F(ResumeTest, ALossThatIsNoLongerFiniteNamesTheLastGoodCheckpoint) {
+TEST_F(ResumeTest, ALossThatIsNoLongerFiniteNamesTheNewestCheckpoint) {
   Config config = tiny("fifo");
   config.learner.train.lr = 1e30;
   EXPECT_THAT([&] { train(config, folder_ / "run"); },
-              testing::ThrowsMessage<Error>(testing::AllOf(
-                  HasSubstr("the loss of update"), HasSubstr("the last good checkpoint is"))));
+              testing::ThrowsMessage<Error>(testing::AllOf(HasSubstr("the loss of update"),
+                                                           HasSubstr("the newest checkpoint is"))));
 }
 
 TEST_F(ResumeTest, ASignalStopsInGoodOrder) {

@@ -60,9 +60,14 @@ bool made_before(const fs::path& a, const fs::path& b) {
 
 }  // namespace
 
-bool RunFolder::is_run(const fs::path& path) { return fs::exists(path / kConfigFile); }
+bool RunFolder::is_run(const fs::path& path) {
+  std::error_code none;
+  return !path.empty() && fs::exists(path / kConfigFile, none);
+}
 
 void RunFolder::require_free(const fs::path& path) {
+  // An unset variable of a script, not the folder that it runs in.
+  if (path.empty()) throw Error("the name of the run folder is empty; give one: --run DIR");
   const RunFolder folder(path);
   std::error_code none;
   const auto metrics = fs::file_size(folder.metrics(), none);
@@ -73,7 +78,7 @@ void RunFolder::require_free(const fs::path& path) {
   if (!begun) return;
   if (is_run(path)) {
     throw Error(cat(path.string(), " holds a run already; give another --run folder, or ",
-                    "continue it: riffle resume ", path.string()));
+                    "continue it: riffle resume ", shell_word(path.string())));
   }
   throw Error(cat(path.string(), " holds checkpoints of a run without its ", kConfigFile,
                   "; give another --run folder"));
@@ -89,10 +94,16 @@ RunFolder RunFolder::create(const fs::path& path, const Config& config) {
 }
 
 RunFolder RunFolder::open(const fs::path& path) {
-  if (!is_run(path)) {
-    throw Error(cat(path.string(), " is not a run folder: it has no ", kConfigFile));
+  if (is_run(path)) return RunFolder(path);
+  const std::string name = path.empty() ? "''" : path.string();
+  std::error_code error;
+  const bool there = fs::exists(path / kConfigFile, error);
+  if (!there && error == std::errc::permission_denied) {
+    throw Error(cat("cannot read the run folder ", name, ": ", error.message()));
   }
-  return RunFolder(path);
+  if (fs::is_regular_file(path, error)) throw Error(cat(name, " is a file, not a run folder"));
+  if (!path.empty() && !fs::exists(path, error)) throw Error(cat(name, " does not exist"));
+  throw Error(cat(name, " is not a run folder: it has no ", kConfigFile));
 }
 
 RunFolder RunFolder::open_to_write(const fs::path& path) {
@@ -176,7 +187,11 @@ std::vector<std::string> RunFolder::checkpoint_names() const {
 fs::path RunFolder::find_checkpoint(const fs::path& given) const {
   fs::path state = given.has_parent_path() ? given : checkpoints() / given;
   state.replace_extension(kStateEnding);
-  if (fs::is_regular_file(state)) return state;
+  if (fs::is_regular_file(state)) {
+    std::error_code none;
+    if (fs::equivalent(state.parent_path(), checkpoints(), none)) return state;
+    throw Error(cat(given.string(), " is not a checkpoint of ", path_.string()));
+  }
   throw Error(cat(path_.string(), " has no checkpoint '", given.string(),
                   "' (there are: ", join(checkpoint_names(), ", "), ")"));
 }

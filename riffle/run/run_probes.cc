@@ -9,10 +9,18 @@
 
 namespace riffle {
 
-RunProbes::RunProbes(const RunFolder& folder, const ProbeConfig& config,
+RunProbes::RunProbes(const RunFolder& folder, const ProbeConfig& config, std::int64_t from,
                      std::vector<std::string> program,
                      std::function<void(const ProbeRecord&)> found)
-    : folder_(folder), config_(config), program_(std::move(program)), found_(std::move(found)) {}
+    : folder_(folder), config_(config), program_(std::move(program)), found_(std::move(found)) {
+  if (!active() || from == 0) return;
+  // The run may have records of later updates, from before it was taken back to a checkpoint.
+  for (const ProbeRecord& record : read_probes(folder_)) {
+    if (record.val == config_.val && record.update <= from) probed_ = record.update;
+  }
+  const std::int64_t last_due = from / config_.every * config_.every;
+  if (probed_ < last_due) due_ = last_due;
+}
 
 RunProbes::~RunProbes() {
   if (child_) child_->signal(SIGKILL);
@@ -47,7 +55,6 @@ void RunProbes::take_result() {
   child_.reset();
   finish_progress();
   const auto records = read_probes(folder_);
-  // The run may have records of later updates, from before it was taken back to a checkpoint.
   const auto record = std::ranges::find_if(records, [&](const ProbeRecord& candidate) {
     return candidate.update == probed_ && candidate.val == config_.val;
   });
@@ -74,7 +81,7 @@ void RunProbes::keep_up(const std::string& last, std::int64_t last_update) {
 void RunProbes::finish(const std::string& last, std::int64_t last_update) {
   if (!active()) return;
   if (child_) take_result();
-  if (last_update <= probed_ || last_update == 0) return;
+  if (last_update <= probed_) return;
   start(last, last_update);
   if (child_) take_result();
 }

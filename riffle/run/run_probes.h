@@ -2,7 +2,8 @@
 // which leaves its result in the run (probe_record.h). Training never waits for one.
 //
 // A probe that is due while another is running is made after it, of the newest checkpoint then. One
-// that fails is named in the log. Used by one thread.
+// that a stop came before is made when the run continues; what has a record is not probed again.
+// One that fails is named in the log. Used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,12 @@ namespace riffle {
 
 class RunProbes {
  public:
-  // `program`: what `riffle probe` begins with, a path first. Without it, or without sets in the
-  // configuration, there are no probes. `found` is called with each result, by keep_up() or
-  // finish().
-  RunProbes(const RunFolder& folder, const ProbeConfig& config, std::vector<std::string> program,
-            std::function<void(const ProbeRecord&)> found);
+  // `from`: the update that the run continues after; 0: it begins. `program`: what `riffle probe`
+  // begins with, a path first. Without it, or without sets in the configuration, there are no
+  // probes. `found` is called with each result, by keep_up() or finish(). Throws Error if what
+  // earlier probes found cannot be read.
+  RunProbes(const RunFolder& folder, const ProbeConfig& config, std::int64_t from,
+            std::vector<std::string> program, std::function<void(const ProbeRecord&)> found);
   // Ends a probe that is still running.
   ~RunProbes();
 
@@ -47,7 +49,7 @@ class RunProbes {
   const std::vector<std::string> program_;
   const std::function<void(const ProbeRecord&)> found_;
   std::optional<std::int64_t> due_;
-  std::int64_t probed_ = -1;  // the update of the last probe begun
+  std::int64_t probed_ = 0;  // the update of the last probe begun, or recorded before
   std::unique_ptr<ChildProcess> child_;
 };
 

@@ -1,6 +1,7 @@
 #include "riffle/run/run_probes.h"
 
 #include <fstream>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -34,6 +35,14 @@ class RunProbesTest : public RunTest {
     return Json::parse(split(read_text(folder_ / "run/metrics.jsonl"), '\n').at(lines_ - 1));
   }
 
+  std::vector<std::int64_t> probed() const {
+    std::vector<std::int64_t> updates;
+    for (const auto& record : read_probes(RunFolder::open(folder_ / "run"))) {
+      if (record.val == config_.probe.val) updates.push_back(record.update);
+    }
+    return updates;
+  }
+
   Config config_;
   TrainingOptions options_;
   std::size_t lines_ = 10;
@@ -57,6 +66,36 @@ TEST_F(RunProbesTest, RecordsOfLaterUpdatesAndOfOtherSetsAreNotTakenForAResult) 
   lines_ = 20;
   EXPECT_EQ(last_line()["probe_update"], 20);
   EXPECT_EQ(last_line()["probe_knn_top1"], 20.25);
+}
+
+TEST_F(RunProbesTest, ARunThatIsDoneIsNotProbedAgainWhenItIsResumed) {
+  train(config_, folder_ / "run", options_);
+  const std::string records = read_text(folder_ / "run/probes.jsonl");
+  resume(folder_ / "run", {}, EditedConfig::refuse, options_);
+  EXPECT_EQ(read_text(folder_ / "run/probes.jsonl"), records);
+  fs::remove(folder_ / "run/probes.jsonl");
+  resume(folder_ / "run", {}, EditedConfig::refuse, options_);
+  EXPECT_THAT(probed(), testing::ElementsAre(10)) << "its last probe was lost";
+}
+
+TEST_F(RunProbesTest, AProbeThatAStopCameBeforeIsMadeWhenTheRunContinues) {
+  const auto folder = RunFolder::create(folder_ / "run", config_);
+  const auto continued = [&](std::int64_t from, std::int64_t end) {
+    RunProbes probes(folder, config_.probe, from, options_.probe_program,
+                     [](const ProbeRecord&) {});
+    probes.keep_up(RunFolder::checkpoint_name(from, 1), from);
+    probes.finish(RunFolder::checkpoint_name(end, 1), end);
+  };
+  append_probe(folder, {4, 80, 80, 80, "", "", "folder:val"});
+  append_probe(folder, {6, 80, 80, 80, "", "", "folder:zoo"});
+  continued(7, 9);
+  EXPECT_THAT(probed(), testing::ElementsAre(4, 7, 9)) << "5 was due";
+  continued(9, 9);
+  EXPECT_THAT(probed(), testing::ElementsAre(4, 7, 9));
+  continued(12, 13);
+  EXPECT_THAT(probed(), testing::ElementsAre(4, 7, 9, 12, 13)) << "10 was due";
+  continued(14, 16);
+  EXPECT_THAT(probed(), testing::ElementsAre(4, 7, 9, 12, 13, 16));
 }
 
 TEST_F(RunProbesTest, TensorBoardShowsAProbeAtItsOwnUpdateWithPicturesAndTheConfiguration) {

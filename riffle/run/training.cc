@@ -120,23 +120,8 @@ void require_resume_keys(const std::vector<std::string>& assignments) {
   }
 }
 
-// Says which of the keys that may change did so without being asked to.
-void tell_changed(const RunFolder& folder, const Checkpoint& checkpoint,
-                  std::vector<ChangedKey> changed, const std::vector<std::string>& assignments) {
-  const auto asked = [&](const ChangedKey& each) {
-    return std::ranges::any_of(assignments, [&](const std::string& assignment) {
-      return assignment.starts_with(each.key + '=');
-    });
-  };
-  std::erase_if(changed, asked);
-  if (changed.empty() || !ranks_of_process().first()) return;
-  log_warning(cat(changed_config_text(folder.path(), checkpoint.name, changed),
-                  "; the run continues as config.yaml says"));
-}
-
 void require_same_config(const RunFolder& folder, const Config& config,
-                         const Checkpoint& checkpoint, EditedConfig edited,
-                         const std::vector<std::string>& assignments) {
+                         const Checkpoint& checkpoint, EditedConfig edited) {
   auto changed = changed_keys(config, checkpoint.config, checkpoint.name);
   const auto fixed = std::ranges::stable_partition(
       changed, [](const ChangedKey& each) { return may_change(each.key); });
@@ -148,7 +133,10 @@ void require_same_config(const RunFolder& folder, const Config& config,
     }
     log_warning(cat(what, "; from here on the run is no longer the one it would have been"));
   }
-  tell_changed(folder, checkpoint, free, assignments);
+  for (const auto& [key, now, before] : free) {
+    if (!ranks_of_process().first()) break;
+    log_info(cat("continues with ", key, "='", now, "', was '", before, "'"));
+  }
   require_saved_widths(config.learner.model, saved_network(checkpoint.state));
 }
 
@@ -207,7 +195,7 @@ TrainingResult resume(const std::filesystem::path& path,
       if (!names.empty()) {
         checkpoint = damaged_for_all(ranks, [&] { return read_checkpoint(folder, names.back()); });
         // First: the stream and the learner of another configuration may not even open.
-        require_same_config(folder, config, *checkpoint, edited, assignments);
+        require_same_config(folder, config, *checkpoint, edited);
         require_end_ahead(config, checkpoint->update);
       }
       const RankStream source = open_run_stream(config, ranks);
@@ -245,7 +233,8 @@ TrainingResult resume(const std::filesystem::path& path,
         log_info(cat("the buffer was divided by ", checkpoint->ranks, " and is now divided by ",
                      ranks.size(), " ranks"));
       }
-      const bool done = checkpoint->update == config.learner.train.max_updates;
+      const std::int64_t end = config.learner.train.max_updates;  // 0: none
+      const bool done = end > 0 && checkpoint->update == end;
       log_info(cat("run ", path.string(),
                    done ? " has made all its updates; with more --max-updates it continues from "
                         : " continues after update ",

@@ -40,7 +40,7 @@ struct TrainingOptions {
 // While it runs, SIGINT, SIGTERM or SIGHUP finishes the update and writes a checkpoint; one
 // that comes a second later or more ends the process at once. If the stream fails, writes a
 // checkpoint and throws Error with the stream's message and the command that continues. Throws
-// Error, naming the last good checkpoint, if training cannot continue.
+// Error, naming the newest checkpoint, if training cannot continue.
 TrainingResult train(Config config, const std::filesystem::path& path,
                      const TrainingOptions& options = {});
 

@@ -59,6 +59,13 @@ std::vector<std::pair<std::string, std::string>> config_values(Config config) {
   return values;
 }
 
+// Returns whether the line of this update is the first at or after a multiple of nearest_every.
+bool nearest_due(const MetricsConfig& metrics, std::int64_t update) {
+  if (metrics.nearest_every == 0) return false;
+  const std::int64_t line_before = (update - 1) / metrics.every * metrics.every;
+  return update / metrics.nearest_every > line_before / metrics.nearest_every;
+}
+
 class Session {
  public:
   // `from`: the checkpoint that the learner and `log` were restored from; null for a new run.
@@ -74,7 +81,7 @@ class Session {
         seconds_before_(from != nullptr ? from->seconds : 0),
         rates_(learner),
         has_junk_(has_junk(config.shapes)),
-        probes_(folder, config.probe, options.probe_program,
+        probes_(folder, config.probe, from_update_, options.probe_program,
                 [this](const ProbeRecord& probe) { take_probe(probe); }) {
     if (learner.ranks().first()) {
       metrics_.emplace(folder.metrics(), Thinning{config.metrics.every, config.metrics.dense},
@@ -116,7 +123,7 @@ class Session {
       const auto last = checkpointer_.status().last;
       if (last.empty()) throw;
       throw Error(
-          cat(error.what(), "; the last good checkpoint is ", folder_.state_file(last).string()),
+          cat(error.what(), "; the newest checkpoint is ", folder_.state_file(last).string()),
           error.kind());
     }
     finish_progress();
@@ -245,8 +252,7 @@ class Session {
 
   void write_metrics(const UpdateReport& report) {
     if (!metrics_) return;
-    const auto& metrics = config_.metrics;
-    const bool nearest = metrics.nearest_every > 0 && report.update % metrics.nearest_every == 0;
+    const bool nearest = nearest_due(config_.metrics, report.update);
     auto line = metrics_line(report, learner_.buffer().stats(nearest), learner_.skipped());
     if (has_junk_) {
       line.emplace_back("junk_in_batch", report.junk);
