@@ -67,11 +67,14 @@ std::vector<MissingSource> missing_sources(const ProbePlan& probe,
                                            const std::vector<const StudyRun*>& runs) {
   Sources sources;
   std::vector<MissingSource> missing;
+  // Runs of other seeds, and probe sets, read the same files: one that is missing is said once.
+  std::set<std::string> said;
   for_each_source(probe, runs, [&](const std::string& what, const auto& uri, const auto& shapes) {
     try {
       sources.require(what, uri, shapes);
     } catch (const Error& error) {
-      missing.push_back({error.what(), expected_at(uri)});
+      const std::string why = error.what();
+      if (said.insert(why.substr(what.size())).second) missing.push_back({why, expected_at(uri)});
     }
   });
   return missing;

@@ -6,10 +6,15 @@
 
 #include <sys/resource.h>
 
+#if RIFFLE_CUDA
+#include <c10/cuda/CUDACachingAllocator.h>
+#endif
+
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/buffer/memory_plan.h"
 #include "riffle/model/objective.h"
+#include "riffle/stream/shapes/shape.h"
 #include "riffle/study/measures.h"
 #include "riffle/study/study_first.h"
 #include "riffle/study/study_runner.h"
@@ -37,6 +42,30 @@ std::uint64_t samples_taken(const Config& config, std::int64_t capacity) {
   return static_cast<std::uint64_t>(capacity + batches * train.samples_per_stream_batch());
 }
 
+// What earlier measurements left with LibTorch would count as free for the next one.
+void give_back_memory([[maybe_unused]] at::Device device) {
+#if RIFFLE_CUDA
+  if (device.is_cuda()) c10::cuda::CUDACachingAllocator::emptyCache();
+#endif
+}
+
+// Of the windows that are put into a new order, what the shapes do not hold in memory
+// (shapes/reorder.h).
+std::uint64_t spooled_bytes(const Config& config, std::uint64_t samples) {
+  const auto size = static_cast<std::uint64_t>(config.learner.stored_size());
+  std::uint64_t most = 0;
+  for (Uri& shape : parse_shapes(config.shapes)) {
+    if (shape.scheme() != "shuffle" && shape.scheme() != "decorrelate") continue;
+    const auto window = shape.get_integer("window", 1 << 18, 2, std::int64_t{1} << 32);
+    const auto memory = shape.get_integer("memory", 1024, 0, 1 << 24);
+    const std::uint64_t held = static_cast<std::uint64_t>(memory) << 20;
+    const std::uint64_t all =
+        std::min(static_cast<std::uint64_t>(window), samples) * 3 * size * size;
+    most += all - std::min(all, held);
+  }
+  return most;
+}
+
 }  // namespace
 
 UpdateCost measure_update(const Config& config) {
@@ -44,8 +73,10 @@ UpdateCost measure_update(const Config& config) {
   auto& train = learner_config.train;
   const auto batch = static_cast<double>(train.batch);
   if (learner_config.device == "cpu") train.batch = std::min(train.batch, kMostOnCpu);
-  train.updates = 1;
-  train.max_updates = kWarmUp + kTimed;
+  // Generating pictures takes longer than an update of a GPU. So there is one stream batch for all
+  // of them, and always a buffer: without one, each update would take its own.
+  train.updates = train.max_updates = kWarmUp + kTimed;
+  if (learner_config.buffer.is_none()) learner_config.buffer.policy = "fifo";
   train.clock = ClockKind::lockstep;
   train.stream_batch = std::min(train.stream_batch, train.batch);
   // With train.fresh the newest stream batch is not drawn from.
@@ -53,6 +84,7 @@ UpdateCost measure_update(const Config& config) {
       std::to_string(2 * train.batch + train.samples_per_stream_batch());
   const auto stream = open_stream(cat("synthetic:?size=", learner_config.stored_size()));
   const at::Device device = open_device(learner_config.device);
+  give_back_memory(device);
   const std::uint64_t free_before = available_memory(device).device;
   Learner learner(learner_config, *stream);
   for (int i = 0; i < kWarmUp; ++i) learner.advance();
@@ -69,24 +101,28 @@ UpdateCost measure_update(const Config& config) {
 
 RunNeeds needs_of(const Config& config, const UpdateCost& cost) {
   const LearnerConfig& learner = config.learner;
-  const MemoryPlan plan =
-      plan_memory(learner.buffer_config(), learner.train.samples_per_stream_batch(),
-                  static_cast<int>(learner.stored_size()), learner.model.projector_out,
-                  at::Device(learner.device));
+  const at::Device device(learner.device);
+  const std::int64_t batch = learner.train.samples_per_stream_batch();
+  const int size = static_cast<int>(learner.stored_size());
+  const std::int64_t feature_dim = learner.model.projector_out;
+  BufferConfig buffer = learner.buffer_config();
+  buffer.memory = choose_memory(buffer, batch, size, feature_dim, device, available_memory(device));
+  const MemoryPlan plan = plan_memory(buffer, batch, size, feature_dim, device);
   std::uint64_t weights = 0;
   for (const auto& parameter : make_objective(learner.model, 0)->parameters()) {
     weights += parameter.nbytes();
   }
   const auto checkpoints = static_cast<std::uint64_t>(checkpoints_of(config));
   const auto capacity = static_cast<std::uint64_t>(plan.capacity);
-  const std::uint64_t pictures =
-      std::min(checkpoints * capacity, samples_taken(config, plan.capacity));
+  const std::uint64_t samples = samples_taken(config, plan.capacity);
+  const std::uint64_t pictures = std::min(checkpoints * capacity, samples);
   return {.seconds = cost.seconds * static_cast<double>(learner.train.max_updates),
           .host_bytes = cost.host_bytes + plan.on_host(),
           .device_bytes = cost.device_bytes + plan.on_device(),
           // Weights with their momenta, tracked features, pictures.
           .disk_bytes = checkpoints * (2 * weights + plan.features) +
-                        pictures * (plan.pictures / std::max<std::uint64_t>(1, capacity))};
+                        pictures * (plan.pictures / std::max<std::uint64_t>(1, capacity)),
+          .temporary_bytes = spooled_bytes(config, samples)};
 }
 
 double StudyEstimate::total() const {

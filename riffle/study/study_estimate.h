@@ -19,7 +19,8 @@ struct UpdateCost {
   std::uint64_t device_bytes = 0;
 };
 
-// Makes a few updates on generated pictures. Throws Error if the device is not available.
+// Makes a few updates on generated pictures, which are there before the first of them is timed.
+// Throws Error if the device is not available.
 UpdateCost measure_update(const Config& config);
 
 struct RunEstimate {
@@ -45,8 +46,11 @@ struct RunNeeds {
   std::uint64_t device_bytes = 0;
   // While it is made; its last checkpoint stays.
   std::uint64_t disk_bytes = 0;
+  // In TMPDIR, where its stream is shuffled, if the source's pictures are of the stored size.
+  std::uint64_t temporary_bytes = 0;
 };
 
+// Throws Error if the buffer's memory cannot be planned, as when the device is not available.
 RunNeeds needs_of(const Config& config, const UpdateCost& cost);
 
 // Returns an estimate for the chosen runs: from the speed of the runs in `out` that are done, or,

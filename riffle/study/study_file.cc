@@ -22,8 +22,6 @@ class Reader {
       : file_(std::move(file)), scale_(std::move(scale)), data_(std::move(data)) {}
 
   Study read() {
-    const Names scales(std::begin(kStudyScales), std::end(kStudyScales));
-    require_known("scale", scale_, scales);
     const YAML::Node root = load(file_);
     require_keys(root, "the study",
                  {"title", "question", "paper", "runs_of", "set", "first", "vary", "without_buffer",
@@ -98,11 +96,9 @@ class Reader {
     if (!root["scales"]) throw Error("'scales' is missing: how large are the runs?");
     const Names scales(std::begin(kStudyScales), std::end(kStudyScales));
     require_keys(root["scales"], "scales", scales);
-    if (!root["scales"][scale_]) {
-      Names present;
-      for (const auto& entry : root["scales"]) present.push_back(entry.first.as<std::string>());
-      throw Error(cat("the study has no scale '", scale_, "'; it has ", join(present, ", ")));
-    }
+    Names present;
+    for (const auto& entry : root["scales"]) present.push_back(entry.first.as<std::string>());
+    require_known("scale", scale_, present);
     const YAML::Node scale = root["scales"][scale_];
     require_keys(scale, cat("scales.", scale_),
                  {"about", "set", "first", "vary", "drop", "probe", "seeds"});

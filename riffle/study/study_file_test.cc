@@ -171,7 +171,7 @@ TEST_F(StudyFile, MistakesAreRefusedWithTheFileAndTheKey) {
   expect_refused("y: same_clip_pairs", "y: same_clip_pairs@nothing", "nothing");
   expect_refused("points: 4", "points: 0", "probe.points");
   expect_refused("samples=60", "samples=60', recipe: 'imagnet", "imagenet");
-  expect_refused("smoke: {seeds: 2}", "small: {seeds: 2}", "no scale 'smoke'");
+  expect_refused("smoke: {seeds: 2}", "small: {seeds: 2}", "unknown scale 'smoke'");
   expect_refused("smoke: {seeds: 2}", "smoke: {drop: {mode: lifo}}", "did you mean 'fifo'");
   expect_refused("buffer.policy: fifo}", "buffer.policy: fifo, only: {mode: [fifi]}}",
                  "value of mode in only");
