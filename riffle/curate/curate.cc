@@ -1,10 +1,12 @@
 #include "riffle/curate/curate.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <regex>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "riffle/base/checksum.h"
@@ -36,6 +38,17 @@ std::string shard_name(const std::string& pattern, std::size_t number) {
   const auto most = static_cast<std::size_t>(width.empty() ? 0 : std::stoi(width));
   const std::string zeros(most > digits.size() ? most - digits.size() : 0, '0');
   return pattern.substr(0, percent) + zeros + digits + pattern.substr(d + 1);
+}
+
+// Returns whether a stream would read pictures in this folder, which need not be there yet.
+bool is_read_by(const std::string& stream, const fs::path& folder) {
+  const Uri uri(stream);
+  if (uri.scheme() != "folder" || uri.path().empty()) return false;
+  const auto whole = [](const fs::path& path) { return fs::weakly_canonical(fs::absolute(path)); };
+  const fs::path below = whole(folder).lexically_relative(whole(uri.path()));
+  // Names that begin with a dot are not read, and ".." leads out.
+  return std::ranges::none_of(
+      below, [](const fs::path& name) { return name != "." && name.string().starts_with('.'); });
 }
 
 class CuratingPass {
@@ -114,6 +127,10 @@ class CuratingPass {
     if (foreign) {
       throw Error(cat(config_.out.string(), " is not empty; choose a new folder"));
     }
+    if (is_read_by(config_.stream, config_.out)) {
+      throw Error(cat(config_.out.string(), " is in the folder that is read, and what is kept ",
+                      "would be read again; choose a folder outside of it"));
+    }
     make_folders(config_.out);
     return new_lock();
   }
@@ -123,10 +140,11 @@ class CuratingPass {
   }
 
   // What a finished selection no longer needs: there is some if its process was killed at its end.
+  // What that is, only the same pass knows: of another with shards, pictures/ is the selection.
   void remove_rest() const {
     if (!fs::exists(state_path())) return;
     const FileLock lock = new_lock();
-    remove_working_files();
+    if (is_state_of(config_, state_path())) remove_working_files();
   }
 
   void remove_working_files() const {
@@ -308,20 +326,40 @@ void encode_share(const CurateConfig& config, Encoder& encoder, Ranks& ranks) {
   ranks.wait_for_all();
 }
 
+// Leaves out the digits that a text begins with; returns whether there are any.
+bool skip_number(std::string_view& text) {
+  const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+  text.remove_prefix(end);
+  return end > 0;
+}
+
+// Returns whether this is what follows "film.mp4#": "120", or what shapes made of that frame, such
+// as "120 frame 3 again 7". A picture's name may have a '#', too.
+bool is_frame(std::string_view text) {
+  bool is_number = skip_number(text);
+  while (is_number && !text.empty()) {
+    constexpr std::array<std::string_view, 3> kWords = {" frame ", " again ", " still "};
+    const auto starts = [&](std::string_view word) { return text.starts_with(word); };
+    const auto word = std::ranges::find_if(kWords, starts);
+    if (word == kWords.end()) return false;
+    text.remove_prefix(word->size());
+    is_number = skip_number(text);
+  }
+  return is_number;
+}
+
 }  // namespace
 
 std::string source_of(const std::string& key) {
-  // "film.mp4#120", or what a shape made of that frame: "film.mp4#120 frame 3".
   const std::size_t mark = key.rfind('#');
-  if (mark != std::string::npos && mark + 1 < key.size()) {
-    const std::size_t end = key.find_first_not_of("0123456789", mark + 1);
-    if (end != mark + 1 && (end == std::string::npos || key[end] == ' ')) {
-      return key.substr(0, mark);
-    }
+  if (mark != std::string::npos && is_frame(std::string_view(key).substr(mark + 1))) {
+    return key.substr(0, mark);
   }
-  const std::size_t member = key.find(".tar");
-  const std::size_t colon = member == std::string::npos ? member : key.find(':', member);
-  if (colon != std::string::npos) return key.substr(0, colon);
+  for (const char* shard : {".tar", ".tgz", ".tbz", ".txz", ".tzst"}) {
+    const std::size_t ending = key.find(shard);
+    const std::size_t colon = ending == std::string::npos ? ending : key.find(':', ending);
+    if (colon != std::string::npos) return key.substr(0, colon);
+  }
   return fs::path(key).parent_path().string();
 }
 

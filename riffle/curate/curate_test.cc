@@ -211,6 +211,66 @@ TEST_F(CurateTest, NothingIsOverwritten) {
   EXPECT_THAT(message(begun), HasSubstr("begun with other settings"));
 }
 
+TEST_F(CurateTest, WhatAKilledEndLeftIsRemovedByTheSameCallAndByNoOther) {
+  const auto expect_refused = [&](const CurateConfig& config) {
+    EXPECT_THAT([&] { select(config); },
+                testing::ThrowsMessage<Error>(HasSubstr("holds a finished selection")));
+  };
+  for (const bool sharded : {false, true}) {
+    SCOPED_TRACE(sharded);
+    auto pass = config(sharded ? "sharded" : "plain");
+    if (sharded) pass.shards = "part-%03d.tar";
+    select(pass);
+    const auto whole = folder_contents(pass.out);
+    // A kill after the table was written leaves what the pass continues from.
+    auto begun = pass;
+    begun.out = folder_ / (sharded ? "begun-sharded" : "begun-plain");
+    fail_after_three_states([&] { select(begun); });
+    const auto left = folder_contents(begun.out);
+    ASSERT_TRUE(left.contains("state.safetensors") && left.contains("repeats.log"));
+    for (const auto& [name, content] : left) write_atomically(pass.out / name, content);
+    const auto killed = folder_contents(pass.out);
+
+    // Another pass must not take the pictures of this one for what is left over.
+    auto other = pass;
+    other.shards = sharded ? "" : "part-%03d.tar";
+    expect_refused(other);
+    EXPECT_EQ(folder_contents(pass.out), killed);
+    // A state that cannot be read belongs to nobody.
+    write_atomically(pass.out / "state.safetensors", "damaged");
+    expect_refused(pass);
+    EXPECT_TRUE(folder_contents(pass.out).contains("repeats.log"));
+
+    write_atomically(pass.out / "state.safetensors", left.at("state.safetensors"));
+    expect_refused(pass);
+    auto now = folder_contents(pass.out);
+    EXPECT_FALSE(now.contains("state.safetensors") || now.contains("repeats.log"));
+    EXPECT_EQ(fs::exists(pass.out / "pictures"), !sharded);
+    for (const auto& [name, content] : whole) EXPECT_EQ(now.at(name), content) << name;
+  }
+}
+
+TEST_F(CurateTest, AFolderIsNotSelectedIntoItself) {
+  const auto message = [&](const fs::path& out) -> std::string {
+    auto inside = config("unused");
+    inside.out = out;
+    try {
+      select(inside);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  fs::create_directory_symlink(folder_ / "photos", folder_ / "link");
+  for (const char* out : {"photos/selection", "photos/a/../b/c", "link/selection"}) {
+    EXPECT_THAT(message(folder_ / out), HasSubstr("is in the folder that is read")) << out;
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "photos/selection"));
+  // What is not read may be there, and what begins with the same letters is elsewhere.
+  EXPECT_EQ(message(folder_ / "photos/.selection"), "");
+  EXPECT_EQ(message(folder_ / "photos-selection"), "");
+}
+
 // What forges a saved state, and words of the message.
 struct Forgery {
   std::function<void(NamedTensors&)> forge;
@@ -366,7 +426,24 @@ TEST_F(CurateTest, EachLabelOrSourceHasItsQuota) {
 
 TEST(SourceOf, IsAFilmAShardOrAFolder) {
   EXPECT_EQ(source_of("films/a#b.mp4#120"), "films/a#b.mp4");
+  EXPECT_EQ(source_of("films/a#1.mp4#120"), "films/a#1.mp4");
+  EXPECT_EQ(source_of("rtsp://camera/1#0"), "rtsp://camera/1");
+  // What shapes made of a frame or a picture.
+  EXPECT_EQ(source_of("films/a.mp4#120 frame 3"), "films/a.mp4");
+  EXPECT_EQ(source_of("films/a.mp4#120 frame 3 again 17"), "films/a.mp4");
+  EXPECT_EQ(source_of("films/a.mp4#120 still 2"), "films/a.mp4");
+  EXPECT_EQ(source_of("photos/cat/1.jpg frame 3"), "photos/cat");
+  // Names of pictures with a '#'.
+  EXPECT_EQ(source_of("photos/cat/a#b.jpg"), "photos/cat");
+  EXPECT_EQ(source_of("photos/cat/a#1.jpg"), "photos/cat");
+  EXPECT_EQ(source_of("photos/cat/a #1 b.jpg"), "photos/cat");
+  EXPECT_EQ(source_of("photos/cat/a#1 frame 3.jpg"), "photos/cat");
+  EXPECT_EQ(source_of("photos/cat#2/1.jpg"), "photos/cat#2");
+  EXPECT_EQ(source_of("photos/cat/a#"), "photos/cat");
+  EXPECT_EQ(source_of("/data/part-0.tar:cat/a#7 b.jpg"), "/data/part-0.tar");
   EXPECT_EQ(source_of("/data/part-0.tar:cat/1.jpg"), "/data/part-0.tar");
+  EXPECT_EQ(source_of("/data/part-0.tgz:cat/1.jpg"), "/data/part-0.tgz");
+  EXPECT_EQ(source_of("/data/part-0.tar.zst:cat/1.jpg"), "/data/part-0.tar.zst");
   EXPECT_EQ(source_of("photos/cat/1.jpg"), "photos/cat");
   EXPECT_EQ(source_of(""), "");
 }

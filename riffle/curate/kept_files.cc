@@ -38,7 +38,10 @@ void KeptFiles::remove_others(const std::set<std::string>& known) const {
 
 std::string KeptFiles::add(const Sample& sample) {
   const Content& content = sample.picture.file;
-  if (!content) throw Error(cat(sample.key, " was there a moment ago and cannot be read now"));
+  if (!content) {
+    throw Error(cat(sample.key, " cannot be read any more; the same command continues without it"),
+                ErrorKind::failure);
+  }
   std::string file = original_path(sample, *content);
   held_.emplace(file, content);
   held_bytes_ += content->size();

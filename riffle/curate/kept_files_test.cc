@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "riffle/base/error.h"
@@ -70,6 +71,19 @@ TEST_F(KeptFilesTest, AsMuchAsMayBeHeldIsWrittenWithoutAState) {
   EXPECT_TRUE(is_there(second));
   files.remove_left();
   EXPECT_FALSE(is_there(second));
+}
+
+TEST_F(KeptFilesTest, APictureWhoseFileVanishedIsAFailureThatNamesIt) {
+  Sample vanished = sample(1);
+  vanished.picture.file = nullptr;
+  KeptFiles files(pictures_);
+  try {
+    files.add(vanished);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::StartsWith("photo.png cannot be read any more"));
+    EXPECT_EQ(error.kind(), ErrorKind::failure);
+  }
 }
 
 TEST_F(KeptFilesTest, WithoutAPictureNoStateIsWrittenAndTheFailureIsThrown) {

@@ -55,11 +55,26 @@ class WithOriginals : public Stream {
   std::atomic<bool> stopped_ = false;
 };
 
-std::string asking_for_files(const std::string& uri) {
-  const std::string scheme = Uri(uri).scheme();
+bool has_files(const std::string& uri) {
   constexpr std::array kWithFiles = {"folder", "shards", "urls"};
-  if (std::ranges::find(kWithFiles, scheme) == kWithFiles.end()) return uri;
+  Uri address(uri);
+  return std::ranges::find(kWithFiles, address.scheme()) != kWithFiles.end() &&
+         address.get_bool("original", true);
+}
+
+std::string asking_for_files(const std::string& uri) {
+  if (!has_files(uri) || Uri(uri).has("original")) return uri;
   return cat(uri, uri.find('?') == std::string::npos ? '?' : '&', "original=1");
+}
+
+// Those of a stream that is mixed in are asked for, too.
+std::string shapes_asking_for_files(const std::string& shapes) {
+  constexpr std::string_view kMix = "mix:";
+  auto parts = split(shapes, ',');
+  for (auto& part : parts) {
+    if (part.starts_with(kMix)) part = cat(kMix, asking_for_files(part.substr(kMix.size())));
+  }
+  return join(parts, ",");
 }
 
 // A name that is the same on every file system: letters, digits, dots (not first), '-' and '_'.
@@ -73,10 +88,18 @@ std::string safe_name(std::string_view text) {
   return name;
 }
 
-// Labels that are not such names end in a number of their own: two labels are two folders.
+// Returns whether a label can be a folder by its own name on any file system.
+bool is_folder_name(std::string_view label) {
+  if (label.empty() || label.size() > kMostName || printable(label) != label) return false;
+  if (label.front() == '.' || label.front() == ' ') return false;
+  if (label.back() == '.' || label.back() == ' ') return false;
+  return label.find_first_of("/\\:*?\"<>|\t") == std::string_view::npos;
+}
+
+// Other labels' folders end in a number of their own: two labels are two folders.
 std::string folder_of(const std::string& label) {
-  std::string name = safe_name(label);
-  if (name == label) return name;
+  if (label.empty() || is_folder_name(label)) return label;
+  const std::string name = safe_name(label);
   constexpr std::size_t kDigits = 8;
   std::ostringstream number;
   number << std::hex << std::setw(kDigits) << std::setfill('0') << name_hash(label);
@@ -115,8 +138,8 @@ std::string index_text(std::uint64_t index) {
 }  // namespace
 
 std::unique_ptr<Stream> open_with_originals(const std::string& uri, const std::string& shapes) {
-  const std::string asking = asking_for_files(uri);
-  return std::make_unique<WithOriginals>(open_stream(asking, shapes), asking != uri);
+  return std::make_unique<WithOriginals>(
+      open_stream(asking_for_files(uri), shapes_asking_for_files(shapes)), has_files(uri));
 }
 
 std::string original_path(const Sample& sample, std::span<const std::byte> content) {
@@ -133,7 +156,7 @@ bool is_original_path(const std::string& path, std::uint64_t index) {
   const std::size_t slash = path.find('/');
   const bool labelled = slash != std::string::npos;
   const std::string folder = labelled ? path.substr(0, slash) : "";
-  if (labelled && (folder.empty() || safe_name(folder) != folder)) return false;
+  if (labelled && !is_folder_name(folder)) return false;
   const std::string name = labelled ? path.substr(slash + 1) : path;
   const std::string begin = index_text(index);
   const std::size_t dot = name.rfind('.');

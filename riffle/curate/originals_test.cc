@@ -1,5 +1,10 @@
 #include "riffle/curate/originals.h"
 
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "riffle/base/text.h"
@@ -19,6 +24,24 @@ TEST_F(OriginalsTest, FilesAreThoseOfTheSourceByteForByte) {
   ASSERT_TRUE(sample && sample->picture.file);
   EXPECT_EQ(*sample->picture.file, png);
   EXPECT_EQ(original_path(*sample, *sample->picture.file), "cat/000000000000-a.png");
+}
+
+TEST_F(OriginalsTest, FilesAreGivenOnceWhereTheAddressAsksForThemAndOfAStreamThatIsMixedInToo) {
+  const auto png = solid_png(40);
+  put_bytes("photos/a.png", png);
+  put_bytes("others/b.png", solid_png(200));
+  const std::string photos = cat("folder:", (folder_ / "photos").string());
+  EXPECT_EQ(*open_with_originals(photos + "?original=1", "")->next()->picture.file, png);
+  const auto encoded = open_with_originals(photos + "?original=0", "")->next();
+  EXPECT_NE(*encoded->picture.file, png) << "a JPEG";
+
+  for (const std::string option : {"", "?order=name"}) {
+    const auto mixed = open_with_originals(
+        photos, cat("mix:folder:", (folder_ / "others").string(), option, ",share=0.5"));
+    std::vector<std::vector<std::byte>> files;
+    while (const auto sample = mixed->next()) files.push_back(*sample->picture.file);
+    EXPECT_THAT(files, testing::UnorderedElementsAre(png, solid_png(200)));
+  }
 }
 
 TEST_F(OriginalsTest, WhatHasNoFileBecomesAJpeg) {
@@ -65,10 +88,42 @@ TEST(OriginalPath, NoNameLeadsOutOfTheFolder) {
     EXPECT_FALSE(is_original_path(other, 7)) << other;
   }
   EXPECT_EQ(path("", ""), "000000000007.png");
-  EXPECT_EQ(path("../../etc", "/x/../passwd"), "_._.._etc/000000000007-passwd.png");
-  EXPECT_EQ(path("..", "shard.tar:a/b.c.jpg"), "_./000000000007-b.c.png");
-  EXPECT_EQ(path("a/b\n\x1b[31m", "\xff.png"), "a_b___31m/000000000007-_.png");
+  EXPECT_EQ(path("../../etc", "/x/../passwd"), "_._.._etc-b2d9fe41/000000000007-passwd.png");
+  EXPECT_EQ(path("..", "shard.tar:a/b.c.jpg"), "_.-7da1a07b/000000000007-b.c.png");
+  EXPECT_EQ(path("a/b\n\x1b[31m", "\xff.png"), "a_b___31m-29acdeae/000000000007-_.png");
   EXPECT_LT(path("", std::string(5000, 'x')).size(), 120u);
+}
+
+TEST(OriginalPath, EachLabelHasAFolderOfItsOwn) {
+  const std::string long_label(72, 'x');
+  std::set<std::string> folders;
+  // Those of one line would have the same name on every file system.
+  const std::vector<std::string> labels = {"a b",
+                                           "a_b",
+                                           "a/b",
+                                           "a\nb",
+                                           "a?b",  //
+                                           long_label,
+                                           long_label + "1",
+                                           long_label + "2",  //
+                                           ".hidden",
+                                           "_hidden",  //
+                                           "\xd1\x8f\xd0\xb1",
+                                           "\xd1\x86\xd1\x8b",
+                                           "____"};
+  for (const std::string& label : labels) {
+    Sample sample;
+    sample.label = label;
+    const std::string path = original_path(sample, {});
+    EXPECT_TRUE(is_original_path(path, 0)) << path;
+    EXPECT_EQ(original_path(sample, {}), path);
+    folders.insert(path.substr(0, path.find('/')));
+  }
+  EXPECT_EQ(folders.size(), labels.size());
+  for (const std::string& same :
+       {std::string("a b"), std::string("a_b"), long_label, std::string("\xd1\x8f\xd0\xb1")}) {
+    EXPECT_TRUE(folders.contains(same)) << same << " can be a folder, and is read again as a label";
+  }
 }
 
 TEST(Originals, EndWhenTheyAreStopped) {

@@ -25,6 +25,16 @@ std::string settings_text(const CurateConfig& config) {
           config.assignments ? ", assignments" : ""));
 }
 
+bool is_state_of(const CurateConfig& config, const std::filesystem::path& path) {
+  try {
+    const auto metadata = read_safetensors(path).metadata;
+    const auto settings = metadata.find("settings");
+    return settings != metadata.end() && settings->second == settings_text(config);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 PassState::PassState(const CurateConfig& config, const Encoder& encoder, LearningEncoder* learning)
     : config_(config),
       learning_(learning),

@@ -24,6 +24,9 @@ namespace riffle {
 // Returns all that decides which pictures are kept, in one line, printable.
 std::string settings_text(const CurateConfig& config);
 
+// Returns whether the file is the state of a pass with these settings; false if it is damaged.
+bool is_state_of(const CurateConfig& config, const std::filesystem::path& path);
+
 // Of pictures kept, as the encoder sees them, by slot.
 struct SmallPictures {
   at::Tensor pictures;

@@ -14,9 +14,10 @@
 namespace riffle {
 namespace {
 
-constexpr std::int64_t kCandidates = 8;
 // What a float32 product of unit vectors may be off by, and more.
 constexpr double kProductRounding = 1e-5;
+// Of rows that are looked at at once, so that a list of the near ones stays small.
+constexpr std::int64_t kMostPairs = std::int64_t{1} << 22;
 
 // Weights without a limit: a selection is to be a summary, in which old pictures need not make
 // room.
@@ -42,30 +43,32 @@ Selector::Selector(const SelectorConfig& config)
 std::vector<Selector::Near> Selector::nearest_held(const at::Tensor& rows) const {
   std::vector<Near> nearest(static_cast<std::size_t>(rows.size(0)));
   if (index_->size() == 0) return nearest;
-  std::vector<float> absent(kept_.size(), 0.0f);
-  for (std::int64_t slot = 0; slot < std::ssize(kept_); ++slot) {
-    if (!index_->contains(slot)) absent[static_cast<std::size_t>(slot)] = -4.0f;
-  }
-  const at::Tensor held = index_->rows().to(at::kFloat);
-  const at::Tensor similarities = at::mm(unit_length(rows), unit_length(held).t()) +
-                                  at::tensor(at::ArrayRef<float>(absent)).to(held.device());
-  const std::int64_t few = std::min<std::int64_t>(kCandidates, held.size(0));
-  const auto [values, slots] = similarities.topk(few, /*dim=*/1);
-  const at::Tensor value = values.cpu(), slot = slots.cpu();
-  const auto* similarity = value.const_data_ptr<float>();
+  const at::Tensor held = index_->rows().to(at::kFloat);  // of unit length
+  const at::Tensor similarities = at::mm(unit_length(rows), held.t());
   const double least = 1.0 - config_.near - kProductRounding;
-  for (std::int64_t i = 0; i < rows.size(0); ++i) {
-    if (similarity[i * few] < least) continue;
-    const bool all_near = similarity[(i + 1) * few - 1] >= least;
-    // More than the candidates may be near: look at all.
-    const at::Tensor which =
-        all_near ? at::nonzero(similarities[i] >= least).squeeze(1).cpu() : slot[i];
-    const at::Tensor exact =
-        1 - at::mv(unit_length(held.index_select(0, which.to(held.device())).to(at::kDouble)),
-                   unit_length(rows.narrow(0, i, 1).to(at::kDouble)).squeeze(0));
-    const auto best = exact.argmin().item<std::int64_t>();
-    nearest[static_cast<std::size_t>(i)] = {which[best].item<std::int64_t>(),
-                                            exact[best].item<double>()};
+  const std::int64_t at_once = std::max<std::int64_t>(1, kMostPairs / held.size(0));
+  for (std::int64_t first = 0; first < rows.size(0); first += at_once) {
+    const std::int64_t count = std::min(at_once, rows.size(0) - first);
+    const at::Tensor pairs = at::nonzero(similarities.narrow(0, first, count) >= least).cpu();
+    const auto pair = pairs.accessor<std::int64_t, 2>();
+    std::vector<std::int64_t> slots;
+    for (std::int64_t p = 0; p < pairs.size(0); ++p) {
+      // A slot that holds no picture still has the row of the last that it held.
+      if (index_->contains(pair[p][1])) slots.push_back(pair[p][1]);
+      const bool ends = p + 1 == pairs.size(0) || pair[p + 1][0] != pair[p][0];
+      if (!ends || slots.empty()) continue;
+      const std::int64_t row = first + pair[p][0];
+      const at::Tensor which = integers_tensor(slots).to(held.device());
+      const at::Tensor exact =
+          (1 - at::mv(unit_length(held.index_select(0, which).to(at::kDouble)),
+                      unit_length(rows.narrow(0, row, 1).to(at::kDouble)).squeeze(0)))
+              .cpu();
+      const auto* distances = exact.const_data_ptr<double>();
+      const auto best = std::min_element(distances, distances + slots.size()) - distances;
+      nearest[static_cast<std::size_t>(row)] = {slots[static_cast<std::size_t>(best)],
+                                                distances[best]};
+      slots.clear();
+    }
   }
   return nearest;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numbers>
 #include <set>
 
 #include <ATen/ATen.h>
@@ -119,6 +120,49 @@ TEST(Selector, NearRefusesRepeatsAndNothingElse) {
   EXPECT_EQ(selector.size(), 200 - repeated);
   ASSERT_EQ(std::ssize(repeats), repeated);
   for (const Repeat& repeat : repeats) EXPECT_EQ(repeat.of, first[repeat.index]);
+}
+
+// As a row of `angles` degrees in the first two dimensions.
+Features at_angles(const std::vector<double>& angles) {
+  Features stream = scenes(std::ssize(angles), 1, 0);
+  stream.rows.zero_();
+  for (std::size_t i = 0; i < angles.size(); ++i) {
+    const double angle = angles[i] * std::numbers::pi / 180;
+    stream.rows[static_cast<std::int64_t>(i)][0] = std::cos(angle);
+    stream.rows[static_cast<std::int64_t>(i)][1] = std::sin(angle);
+  }
+  return stream;
+}
+
+TEST(Selector, NearLooksOnlyAtPicturesThatAreStillKept) {
+  // Of 0 and 20 degrees one leaves, and then comes what is near to both, and nearest to that one.
+  const double near = 1 - std::cos(16 * std::numbers::pi / 180);
+  for (const double other : {5.0, 15.0}) {
+    Selector selector({.keep = 2, .near = near, .dim = kDim, .batch = 3});
+    const Features stream = at_angles({0, 20, 90, other, other, 180});
+    const auto repeats = offer_all(selector, stream, 3);
+    std::int64_t counted = 0;
+    std::set<std::uint64_t> kept;
+    for (const auto slot : selector.slots()) {
+      counted += selector.kept(slot).count;
+      kept.insert(selector.kept(slot).index);
+    }
+    EXPECT_EQ(counted, 6);
+    ASSERT_EQ(repeats.size(), 4u);
+    EXPECT_THAT(repeats[0].index, testing::AnyOf(0u, 1u));
+    EXPECT_EQ(repeats[1].of, repeats[0].of) << "the one of the two that stayed";
+    EXPECT_EQ(repeats[2].of, repeats[0].of);
+  }
+}
+
+TEST(Selector, NearAsFarAsPossibleKeepsTheFirstPictureAlone) {
+  Selector selector({.keep = 3, .near = 2, .dim = kDim, .batch = 2});
+  const Features stream = at_angles({0, 100, 179, 200, 300, 10});
+  const auto repeats = offer_all(selector, stream, 2);
+  EXPECT_EQ(selector.size(), 1);
+  EXPECT_EQ(selector.kept(selector.slots().front()).count, 6);
+  ASSERT_EQ(repeats.size(), 5u);
+  for (const Repeat& repeat : repeats) EXPECT_EQ(repeat.of, 0u);
 }
 
 TEST(Selector, NearIsExactAmongManyAtNearlyTheSameDistance) {
