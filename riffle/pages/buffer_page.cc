@@ -22,7 +22,7 @@ constexpr int kMostCell = 72;
 constexpr std::size_t kBins = 24;
 constexpr std::size_t kLabelsShown = 6;
 
-// Equal parts of the stream so far, in which samples arrived.
+// Equal parts of the stream since the oldest sample, in which samples arrived.
 class TimeBins {
  public:
   explicit TimeBins(const SavedBuffer& buffer)
@@ -73,9 +73,10 @@ Figure clips_figure(const SavedBuffer& buffer) {
   LineChart chart = chart_over_time("Samples and clips kept, by arrival", "kept");
   chart.series.push_back(std::move(samples));
   if (any) chart.series.push_back(std::move(distinct));
-  return {"When it arrived", chart.svg(),
-          cat("Of each ", kBins, "th of the stream: the samples that are still there",
-              any ? ", and the number of their clips." : ".")};
+  return {
+      "When it arrived", chart.svg(),
+      cat("Of each ", kBins, "th of the stream since the oldest: the samples that are still there",
+          any ? ", and the number of their clips." : ".")};
 }
 
 // Too many for lines over time: bars, from the most frequent label down.
@@ -162,11 +163,14 @@ PictureFigure buffer_sheet(SavedBuffer& buffer, const std::string& title,
 
 PictureFigure spaced_sheet(SavedBuffer& buffer, const std::string& title, std::size_t count,
                            const std::string& caption) {
-  const std::size_t size = buffer.samples().size();
+  return buffer_sheet(buffer, title, spaced(buffer.samples().size(), count), caption);
+}
+
+std::vector<std::size_t> spaced(std::size_t size, std::size_t count) {
   count = std::min(count, size);
   std::vector<std::size_t> which;
   for (std::size_t i = 0; i < count; ++i) which.push_back(i * size / count);
-  return buffer_sheet(buffer, title, which, caption);
+  return which;
 }
 
 std::vector<std::size_t> by_redundancy(const SavedBuffer& buffer) {

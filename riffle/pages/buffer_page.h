@@ -11,6 +11,9 @@
 
 namespace riffle {
 
+// Returns at most `count` of the places 0 ... size - 1, evenly spaced.
+std::vector<std::size_t> spaced(std::size_t size, std::size_t count);
+
 // Returns the places in samples() of those whose nearest distance is known, from the most redundant
 // to the least; of equals the older first.
 std::vector<std::size_t> by_redundancy(const SavedBuffer& buffer);

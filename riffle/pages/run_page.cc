@@ -161,8 +161,7 @@ Table runs_table(const std::vector<Run>& runs) {
           Cell::number(100 * metrics.late_mean("same_clip_pairs"), 1),
           Cell::number(metrics.last("buffer_clips"), 0),
           Cell::number(
-              metrics.late_mean("updates_per_s") * static_cast<double>(config.learner.train.batch),
-              0),
+              metrics.late_updates_per_s() * static_cast<double>(config.learner.train.batch), 0),
           Cell::number(metrics.last("seconds") / 60, 1)},
          static_cast<Colour>(i)});
   }
@@ -200,22 +199,14 @@ std::string lead(const std::vector<Run>& runs) {
              ".");
 }
 
-// The places in samples() of at most `count` samples, evenly spaced.
-std::vector<std::size_t> spaced_samples(const SavedBuffer& buffer, std::size_t count) {
-  const std::size_t size = buffer.samples().size();
-  count = std::min(count, size);
-  std::vector<std::size_t> which;
-  for (std::size_t i = 0; i < count; ++i) which.push_back(i * size / count);
-  return which;
-}
-
 // Where features lie: the policy's or, if it keeps none, the encoder's of some samples.
 void add_map(SavedBuffer& buffer, const std::string& name, std::vector<Figure>& maps,
              std::vector<PictureFigure>& sheets) {
   constexpr std::size_t kOnMap = 150, kQueries = 8, kNeighbours = 11, kEncoded = 1024;
   at::Tensor features = buffer.features();
   const bool tracked = features.defined();
-  const auto samples = spaced_samples(buffer, tracked ? buffer.samples().size() : kEncoded);
+  const std::size_t size = buffer.samples().size();
+  const auto samples = spaced(size, tracked ? size : kEncoded);
   if (!tracked) features = buffer.encoded(samples, at::kCPU);
   std::vector<std::size_t> which;
   for (const auto& found : nearest_neighbours(features, kQueries, kNeighbours)) {
@@ -231,8 +222,8 @@ void add_map(SavedBuffer& buffer, const std::string& name, std::vector<Figure>& 
   std::string svg = map_svg(buffer, features, samples, kOnMap);
   if (svg.empty()) return;
   maps.push_back({cat("Map of ", name), std::move(svg),
-                  cat("The features of ", samples.size(), " samples by their first two principal ",
-                      "components: what lies together looks alike to the network.")});
+                  "Features by their first two principal components: what lies together looks "
+                  "alike to the network."});
 }
 
 // What each buffer holds, where there is a checkpoint: a few, evenly spaced. Throws
@@ -323,7 +314,7 @@ std::string run_page(std::span<const fs::path> paths) {
   }
   page.section("How to get this page");
   std::vector<std::string> words = {"riffle report"};
-  for (const auto& path : paths) words.push_back(path.string());
+  for (const auto& path : paths) words.push_back(shell_word(path.string()));
   page.code(join(words, " "));
   page.footer("Made by riffle report.");
   return page.html();

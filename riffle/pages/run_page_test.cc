@@ -36,7 +36,7 @@ TEST_F(RunPageTest, ShowsNeighboursAndAMapWhetherOrNotThePolicyKeepsFeatures) {
     train(config, folder_ / policy);
     EXPECT_THAT(run_page(std::vector<fs::path>{folder_ / policy}),
                 AllOf(HasSubstr("Neighbours in " + policy), HasSubstr("Map of " + policy),
-                      HasSubstr("The features of 32 samples")));
+                      HasSubstr("Features by their first two principal components")));
   }
 }
 

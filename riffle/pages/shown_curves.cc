@@ -7,7 +7,7 @@ const std::vector<ShownCurve>& shown_curves() {
       {.title = "Loss",
        .label = "loss",
        .key = "loss",
-       .caption = "Negative cosine similarity. A low loss alone is not a sign of a good "
+       .caption = "Of the method that learns. A low loss alone is not a sign of a good "
                   "representation: nearly equal frames are easy.",
        .smooth = true},
       {.title = "Collapse gauge",

@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kRow = 34;
 constexpr double kThickness = 20;
+constexpr double kNameFont = kFont + 1;
 
 std::string px(double value) { return fixed(value, 1); }
 
@@ -57,10 +58,11 @@ std::string BarChart::svg() const {
   double name_width = 0;
   double value_width = 0;
   for (const auto& bar : bars) {
-    name_width = std::max(name_width, text_width(bar.name, kFont + 1));
+    name_width = std::max(name_width, text_width(bar.name, kNameFont));
     value_width = std::max(value_width, text_width(written_value(bar, decimals), kFont));
   }
-  const double left = std::min(name_width, width * 0.4) + 14;
+  name_width = std::min(name_width, width * 0.4);
+  const double left = name_width + 14;
   const double right = width - value_width - 18;
   const double top = references.empty() ? 8 : 8 + 16 * static_cast<double>(references.size());
   const double bottom = top + kRow * static_cast<double>(std::max<std::size_t>(1, bars.size()));
@@ -95,7 +97,8 @@ std::string BarChart::svg() const {
     const std::string written = written_value(bar, decimals);
     out += cat("<g class=\"bar ", colour_class(bar.colour, i), "\"><title>", escape(bar.name), ": ",
                written, "</title>\n<text class=\"name\" x=\"", px(left - 10), "\" y=\"",
-               px(middle + 4), "\" text-anchor=\"end\">", escape(bar.name), "</text>\n");
+               px(middle + 4), "\" text-anchor=\"end\">",
+               escape(text_within(bar.name, kNameFont, name_width)), "</text>\n");
     double written_at = x_of(0);
     if (std::isfinite(bar.value)) {
       const double from = std::min(x_of(0), x_of(bar.value));

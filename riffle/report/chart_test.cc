@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "riffle/base/text.h"
 #include "riffle/report/bar_chart.h"
 #include "riffle/report/line_chart.h"
 #include "riffle/report/markup.h"
@@ -184,6 +185,9 @@ TEST(LineChart, ManySeriesGetALegendAbove) {
   EXPECT_EQ(count_of(svg, "leader"), 0);
   EXPECT_EQ(count_of(svg, ">series 1</text>"), 1);
   EXPECT_THAT(svg, HasSubstr("c0 dashed"));
+  // Also where each has the colour of its run.
+  for (int i = 0; i < 12; ++i) chart.series[static_cast<std::size_t>(i)].colour = i;
+  EXPECT_EQ(chart.svg(), svg);
 }
 
 TEST(LineChart, RefusesVectorsOfDifferentLengths) {
@@ -223,6 +227,25 @@ TEST(BarChart, LengthsAreInProportionToValues) {
   }
   ASSERT_EQ(widths.size(), 2u);
   EXPECT_NEAR(widths[1] / widths[0], 4, 0.01);
+}
+
+TEST(BarChart, LongNamesKeepTheirBeginning) {
+  BarChart chart;
+  chart.width = 300;
+  const std::string name =
+      "a rather long label of a folder, with \u00e9\u00e9\u00e9\u00e9 and more";
+  chart.bars = {{name, 10}, {"b", 40}};
+  const std::string svg = chart.svg();
+  EXPECT_THAT(svg, HasSubstr(">a rather long la"));
+  EXPECT_THAT(svg, HasSubstr("\u2026</text>"));
+  EXPECT_THAT(svg, HasSubstr("<title>" + name));
+  for (double width = 0; width < 400; width += 3) {
+    const std::string within = text_within(name, kFont, width);
+    EXPECT_EQ(printable(within), within) << "no part of a character";
+    EXPECT_LE(text_width(within, kFont), std::max(width, 20.0)) << "an ellipsis at least";
+    EXPECT_TRUE(within == name || within.ends_with("\u2026")) << within;
+  }
+  EXPECT_EQ(text_within(name, kFont, 400), name);
 }
 
 TEST(BarChart, EscapesNamesAndBearsMissingValues) {

@@ -90,7 +90,8 @@ class Drawing {
                   thin(curve_points(series, chart_.x_scale, chart_.y_scale),
                        static_cast<std::size_t>(chart_.width)),
                   series.dashed, !series.spread.empty()};
-      if (series.colour == kAutoColour && i >= kPaletteSize) curve.dashed = true;
+      const auto colour = series.colour == kAutoColour ? static_cast<Colour>(i) : series.colour;
+      if (colour >= kPaletteSize) curve.dashed = true;
       for (const auto& point : curve.points) x.cover(point.x);
       curves_.push_back(std::move(curve));
     }

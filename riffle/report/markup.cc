@@ -81,4 +81,18 @@ double text_width(std::string_view text, double font_size) {
   return ems * font_size;
 }
 
+std::string text_within(std::string_view text, double font_size, double width) {
+  constexpr std::string_view kEllipsis = "\u2026";
+  if (text_width(text, font_size) <= width) return std::string(text);
+  const double room = width - text_width(kEllipsis, font_size);
+  std::size_t end = text.size();
+  const auto inside_character = [&] {
+    return end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80;
+  };
+  while (end > 0 && (inside_character() || text_width(text.substr(0, end), font_size) > room)) {
+    --end;
+  }
+  return cat(text.substr(0, end), kEllipsis);
+}
+
 }  // namespace riffle

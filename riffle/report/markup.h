@@ -35,4 +35,7 @@ inline constexpr double kFont = 12;
 // margins.
 double text_width(std::string_view text, double font_size);
 
+// Returns the text, or as much of its beginning as has room in `width`, and an ellipsis.
+std::string text_within(std::string_view text, double font_size, double width);
+
 }  // namespace riffle

@@ -48,32 +48,64 @@ std::string read_part(const InputFile& file, std::uint64_t at, std::uint64_t byt
   return part;
 }
 
+std::vector<Values> parse_lines(std::span<const std::string_view> texts) {
+  std::vector<Values> lines;
+  for (const auto text : texts) {
+    if (auto values = parse_line(text)) lines.push_back(std::move(*values));
+  }
+  return lines;
+}
+
+// Puts the rates of several lines together. Lines take different times, and of a live stream most
+// see no batch: so a rate is what changed over the time that it took.
+void set_rates(std::span<const Values> lines, Values& values) {
+  const auto took = [](const Values& from, const Values& to, const char* key) {
+    const auto begin = from.find(key), end = to.find(key);
+    return begin == from.end() || end == to.end() ? std::nan("") : end->second - begin->second;
+  };
+  const Values& first = lines.front();
+  const Values& last = lines.back();
+  const double seconds = took(first, last, "seconds");
+  if (!(seconds > 0)) return;
+  for (const auto& [rate, count] :
+       {std::pair("updates_per_s", "update"), {"samples_per_s", "samples_seen"}}) {
+    const double changed = took(first, last, count);
+    if (changed >= 0) values[rate] = changed / seconds;
+  }
+  double held = 0;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const auto share = lines[i].find("stream_held_share");
+    if (share == lines[i].end()) return;
+    held += share->second * took(lines[i - 1], lines[i], "seconds");
+  }
+  values["stream_held_share"] = held / seconds;
+}
+
 // Adds the mean of some lines as one point.
-void add_point(std::span<const std::string_view> lines, SampledMetrics& sampled) {
+void add_point(std::span<const std::string_view> texts, SampledMetrics& sampled) {
+  const std::vector<Values> lines = parse_lines(texts);
+  if (lines.empty()) return;
+  // Parts of a short file overlap, and a file may be rewritten while it is read.
+  const double update = lines.back().at("update");
+  if (!sampled.updates.empty() && update <= sampled.updates.back()) return;
   std::map<std::string, std::pair<double, int>> sums;
-  std::optional<Values> last;
-  for (const auto text : lines) {
-    const auto values = parse_line(text);
-    if (!values) continue;
-    for (const auto& [key, value] : *values) {
+  for (const auto& values : lines) {
+    for (const auto& [key, value] : values) {
       sums[key].first += value;
       ++sums[key].second;
     }
-    last = values;
   }
-  // Parts of a short file overlap, and a file may be rewritten while it is read.
-  const bool newer =
-      last && (sampled.updates.empty() || last->at("update") > sampled.updates.back());
-  if (!newer) return;
+  Values means;
+  for (const auto& [key, sum] : sums) means[key] = sum.first / sum.second;
+  set_rates(lines, means);
+  means.erase("update");
   const std::size_t before = sampled.updates.size();
-  sampled.updates.push_back(last->at("update"));
-  for (const auto& [key, sum] : sums) {
-    if (key == "update") continue;
+  sampled.updates.push_back(update);
+  for (const auto& [key, mean] : means) {
     auto& curve = sampled.curves[key];
     curve.resize(before, std::nan(""));
-    curve.push_back(sum.first / sum.second);
+    curve.push_back(mean);
   }
-  sampled.newest = std::move(*last);
 }
 
 }  // namespace
@@ -108,11 +140,11 @@ std::map<std::string, double> newest_metrics(const std::filesystem::path& path) 
   const InputFile file(path);
   const std::uint64_t bytes = std::min(file.size(), kPlace);
   const std::string text = read_part(file, file.size() - bytes, bytes);
-  const auto lines = whole_lines(text, bytes == file.size());
-  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-    if (auto values = parse_line(*line)) return std::move(*values);
-  }
-  return {};
+  const auto lines = parse_lines(whole_lines(text, bytes == file.size()));
+  if (lines.empty()) return {};
+  Values newest = lines.back();
+  set_rates(lines, newest);
+  return newest;
 }
 
 }  // namespace riffle

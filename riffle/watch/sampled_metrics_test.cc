@@ -31,7 +31,7 @@ TEST_F(SampledMetricsTest, AShortFileIsReadWhole) {
   const auto sampled = sample_metrics(write(5, "{\"update\":6,\"loss\":"), 400);
   EXPECT_THAT(sampled.updates, testing::ElementsAre(1, 2, 3, 4, 5));
   EXPECT_THAT(sampled.curves.at("std"), testing::Each(0.5));
-  EXPECT_EQ(sampled.newest.at("update"), 5);
+  EXPECT_EQ(newest_metrics(folder_ / "metrics.jsonl").at("update"), 5);
 }
 
 TEST_F(SampledMetricsTest, PointsOfALongerFileAreMeans) {
@@ -51,11 +51,32 @@ TEST_F(SampledMetricsTest, AMillionLinesTakeNoLongerThanAFewHundredPlaces) {
   EXPECT_GT(sampled.updates.size(), 390u);
   EXPECT_LT(sampled.updates.front(), 100);
   EXPECT_EQ(sampled.updates.back(), 1'000'000);
-  EXPECT_EQ(sampled.newest.at("update"), 1'000'000);
   for (std::size_t i = 0; i < sampled.updates.size(); ++i) {
     EXPECT_NEAR(sampled.curves.at("loss")[i], -sampled.updates[i] / 1e6, 1e-5);
   }
   EXPECT_EQ(newest_metrics(path).at("update"), 1'000'000);
+}
+
+// Of a live stream most lines see no batch, and a line that waits takes longer than others.
+TEST_F(SampledMetricsTest, RatesAreWhatChangedOverTheTimeThatItTook) {
+  const auto path = folder_ / "metrics.jsonl";
+  std::ofstream(path)
+      << R"({"update":10,"seconds":1,"samples_seen":64,"updates_per_s":10,"samples_per_s":64,)"
+      << R"("stream_held_share":0.9})"
+      << "\n"
+      << R"({"update":20,"seconds":2,"samples_seen":64,"updates_per_s":10,"samples_per_s":0,)"
+      << R"("stream_held_share":0})"
+      << "\n"
+      << R"({"update":30,"seconds":5,"samples_seen":128,"updates_per_s":3.3,"samples_per_s":21,)"
+      << R"("stream_held_share":0.8})"
+      << "\n";
+  const auto newest = newest_metrics(path);
+  EXPECT_DOUBLE_EQ(newest.at("updates_per_s"), 20.0 / 4);
+  EXPECT_DOUBLE_EQ(newest.at("samples_per_s"), 64.0 / 4);
+  EXPECT_DOUBLE_EQ(newest.at("stream_held_share"), 0.8 * 3 / 4);
+  const auto point = sample_metrics(path, 1);
+  EXPECT_THAT(point.curves.at("updates_per_s"), testing::ElementsAre(20.0 / 4));
+  EXPECT_THAT(sample_metrics(path, 3).curves.at("samples_per_s"), testing::ElementsAre(64, 0, 21));
 }
 
 TEST_F(SampledMetricsTest, WhatIsNotMetricsIsPassedOver) {

@@ -123,7 +123,8 @@ function showRuns(answer) {
     run.option.remove();
     runs.delete(id);
   }
-  for (const facts of answer.runs) {
+  const rows = byId('runs');
+  for (const [place, facts] of answer.runs.entries()) {
     const run = runs.get(facts.id) ?? newRow(facts.id);
     run.facts = facts;
     run.name.textContent = run.option.textContent = facts.name;
@@ -132,7 +133,8 @@ function showRuns(answer) {
     run.state.className = 'state ' + look;
     run.figures.replaceChildren(...figuresOf(facts).map(([name, value]) => make('div', {},
       make('dt', {}, name), make('dd', {}, value))));
-    byId('runs').append(run.row);
+    const next = rows.children[place] ?? null;  // a row that is moved would lose the focus
+    if (next !== run.row) rows.insertBefore(run.row, next);
   }
   colour();
   if (!chosen) {  // by the reader: one in progress, or else one with pictures
@@ -259,8 +261,13 @@ async function showCurves() {
   await Promise.all([...runs].filter(([, run]) => run.shown && run.stamp !== run.facts.stamp)
     .map(async ([id, run]) => {
       const stamp = run.facts.stamp;
-      run.curves = await get('/data/curves?run=' + id);
-      run.stamp = stamp;
+      try {
+        run.curves = await get('/data/curves?run=' + id);
+        run.stamp = stamp;
+      } catch (error) {
+        if (!run.facts.error) throw error;  // said in its row
+        run.curves = null;
+      }
     }));
   const shown = [...runs.values()].filter(run => run.shown && run.curves);
   for (const chart of charts) drawChart(chart, shown);

@@ -149,8 +149,10 @@ struct WatchServer::State {
     }
     http.let_many_wait();
     if (port > 0) return;
-    throw Error(cat("cannot listen on ", options.host, " port ", options.port,
-                    "; another program may have it: give another --port"));
+    throw Error(options.port > 0
+                    ? cat("cannot listen on ", options.host, " port ", options.port,
+                          "; another program may have it: give another --port")
+                    : cat("cannot listen on ", options.host, ": not an address of this machine"));
   }
 
   const ServerOptions options;

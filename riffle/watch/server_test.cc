@@ -200,6 +200,10 @@ TEST_F(WatchServerTest, APortThatIsTakenIsNamed) {
   EXPECT_THAT(
       [&] { WatchServer(ServerOptions{.folder = folder_ / "runs", .port = server_->port()}); },
       testing::ThrowsMessage<Error>(HasSubstr("give another --port")));
+  // Of a network for documentation alone.
+  EXPECT_THAT(
+      [&] { WatchServer(ServerOptions{.folder = folder_ / "runs", .host = "192.0.2.1"}); },
+      testing::ThrowsMessage<Error>(HasSubstr("192.0.2.1: not an address of this machine")));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "riffle/base/text.h"
 #include "riffle/image/codec.h"
 #include "riffle/image/resize.h"
+#include "riffle/pages/buffer_page.h"
 #include "riffle/pages/feature_map.h"
 #include "riffle/report/markup.h"
 #include "riffle/run/saved_buffer.h"
@@ -54,14 +55,6 @@ Json sheet_of(SavedBuffer& buffer, const std::string& title, const std::string& 
                         {"text", sample_text(buffer.samples()[which[i]])}});
   }
   return {{"title", title}, {"caption", caption}, {"pictures", std::move(pictures)}};
-}
-
-// At most `count` of 0 ... size - 1.
-Places spaced(std::size_t size, std::size_t count) {
-  count = std::min(count, size);
-  Places which;
-  for (std::size_t i = 0; i < count; ++i) which.push_back(i * size / count);
-  return which;
 }
 
 at::Tensor rows_of(const at::Tensor& features, const Places& which) {

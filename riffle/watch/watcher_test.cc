@@ -43,6 +43,9 @@ TEST_F(WatcherTest, FindsRunsBelowTheFolderAndNoneElsewhere) {
   RunFolder::create(folder_ / "runs/group/a", tiny("fifo"));
   RunFolder::create(folder_ / "outside", tiny("fifo"));
   fs::create_directory_symlink(folder_ / "outside", folder_ / "runs/link");
+  // What cannot be looked at is left out, and nothing else.
+  fs::create_directory(folder_ / "runs/c");
+  fs::create_symlink("config.yaml", folder_ / "runs/c/config.yaml");
   EXPECT_THAT(names(watcher), ElementsAre("b", "group/a"));
   Watcher one(folder_ / "outside");
   EXPECT_THAT(names(one), ElementsAre("outside"));
