@@ -5,6 +5,7 @@
 // the package turns them into torch's order.
 #pragma once
 
+#include <compare>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,25 @@
 namespace riffle::python {
 
 namespace py = pybind11;
+
+// A name that need not be UTF-8, such as a file's, a label or a place in a folder. In Python it is
+// what os.fsdecode() makes of it, so that open() finds the file.
+struct Name {
+  std::string bytes;
+
+  auto operator<=>(const Name&) const = default;
+};
+
+inline std::vector<Name> names_of(const std::vector<std::string>& texts) {
+  std::vector<Name> names;
+  for (const std::string& text : texts) names.push_back({text});
+  return names;
+}
+inline std::vector<std::string> texts_of(const std::vector<Name>& names) {
+  std::vector<std::string> texts;
+  for (const Name& name : names) texts.push_back(name.bytes);
+  return texts;
+}
 
 // Configuration keys with their values as text.
 using Settings = std::vector<std::pair<std::string, std::string>>;
@@ -41,3 +61,30 @@ void bind_learner(py::module_& module);
 void bind_run(py::module_& module);
 
 }  // namespace riffle::python
+
+namespace pybind11::detail {
+
+template <>
+struct type_caster<riffle::python::Name> {
+  PYBIND11_TYPE_CASTER(riffle::python::Name, const_name("str"));
+
+  bool load(handle from, bool) {
+    if (!PyUnicode_Check(from.ptr())) return false;
+    const auto encoded = reinterpret_steal<object>(
+        PyUnicode_AsEncodedString(from.ptr(), "utf-8", "surrogateescape"));
+    if (!encoded) {
+      PyErr_Clear();
+      return false;
+    }
+    value.bytes.assign(PyBytes_AsString(encoded.ptr()),
+                       static_cast<std::size_t>(PyBytes_Size(encoded.ptr())));
+    return true;
+  }
+
+  static handle cast(const riffle::python::Name& name, return_value_policy, handle) {
+    return PyUnicode_DecodeUTF8(name.bytes.data(), static_cast<Py_ssize_t>(name.bytes.size()),
+                                "surrogateescape");
+  }
+};
+
+}  // namespace pybind11::detail

@@ -29,13 +29,13 @@ auto column(Member SlotInfo::*member) {
 
 void insert(const OwnedBuffer& buffer, const at::Tensor& pictures,
             const std::optional<at::Tensor>& features, const std::vector<std::int64_t>& clips,
-            const std::vector<std::string>& labels, std::uint64_t first) {
+            const std::vector<Name>& labels, std::uint64_t first) {
   buffer->use([=](ReplayBuffer& to) {
     std::vector<Sample> samples(static_cast<std::size_t>(pictures.size(0)));
     for (std::size_t i = 0; i < samples.size(); ++i) {
       samples[i].index = first + i;
       if (!clips.empty()) samples[i].clip = clips[i];
-      if (!labels.empty()) samples[i].label = labels[i];
+      if (!labels.empty()) samples[i].label = labels[i].bytes;
     }
     to.insert(samples, pictures, [&](const Pictures&) { return features.value_or(at::Tensor()); });
   });
@@ -92,7 +92,9 @@ void bind_buffer(py::module_& module) {
       .def_property_readonly("arrivals", column(&SlotInfo::arrival))
       .def_property_readonly("indices", column(&SlotInfo::index))
       .def_property_readonly("clips", column(&SlotInfo::clip))
-      .def_property_readonly("labels", column(&SlotInfo::label));
+      .def_property_readonly("labels", [](const DrawnBatch& batch) {
+        return names_of(column(&SlotInfo::label)(batch));
+      });
 
   const auto get = [](auto member) {
     return [member](const OwnedBuffer& buffer) {
@@ -116,7 +118,14 @@ void bind_buffer(py::module_& module) {
       .def("capacity", get(&ReplayBuffer::capacity))
       .def("batch", get(&ReplayBuffer::batch))
       .def("picture_size", get(&ReplayBuffer::picture_size))
-      .def("label_counts", get(&ReplayBuffer::label_counts))
+      .def("label_counts",
+           [](const OwnedBuffer& buffer) {
+             return buffer->use_shortly([](ReplayBuffer& of) {
+               std::map<Name, std::int64_t> counts;
+               for (const auto& [label, count] : of.label_counts()) counts[Name{label}] = count;
+               return counts;
+             });
+           })
       .def("device",
            [](const OwnedBuffer& buffer) { return buffer->get()->picture_device().str(); })
       .def("stats", &stats)

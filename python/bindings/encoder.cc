@@ -13,10 +13,10 @@ namespace {
 
 using Weights = std::pair<NamedTensors, std::map<std::string, std::string>>;
 
-Weights read_weights(const std::string& from, const std::string& checkpoint) {
+Weights read_weights(const Name& from, const std::string& checkpoint) {
   return Background::run_once(
       [=]() -> Weights {
-        const ModelSource source = open_model(from, checkpoint);
+        const ModelSource source = open_model(from.bytes, checkpoint);
         const EncoderWeights weights =
             encoder_weights(*source.objective, source.model, source.size);
         return {weights.tensors, weights.metadata()};
@@ -33,14 +33,14 @@ struct Embedded {
   std::vector<std::string> keys;
 };
 
-py::tuple embed_stream(const std::string& from, const std::string& checkpoint,
-                       const OwnedStream& input, std::int64_t samples, std::int64_t size,
-                       std::int64_t batch, const std::string& device) {
+py::tuple embed_stream(const Name& from, const std::string& checkpoint, const OwnedStream& input,
+                       std::int64_t samples, std::int64_t size, std::int64_t batch,
+                       const std::string& device) {
   const auto stream = input->hand_over();
   const Stop stop = make_stop();
   const Embedded embedded = Background::run_once(
       [=] {
-        const EncoderSource source = open_encoder(from, checkpoint);
+        const EncoderSource source = open_encoder(from.bytes, checkpoint);
         source.encoder->to(open_device(device.empty() ? source.device : device));
         Embedded result;
         StoppableStream pictures(stream, stop);
@@ -60,8 +60,8 @@ py::tuple embed_stream(const std::string& from, const std::string& checkpoint,
         *stop = true;
         stream->stop();
       });
-  return py::make_tuple(embedded.features, embedded.indices, embedded.clips, embedded.labels,
-                        embedded.keys);
+  return py::make_tuple(embedded.features, embedded.indices, embedded.clips,
+                        names_of(embedded.labels), names_of(embedded.keys));
 }
 
 py::dict probe_dict(const ProbeResult& result) {
@@ -74,7 +74,7 @@ py::dict probe_dict(const ProbeResult& result) {
   return dict;
 }
 
-py::dict probe_run(const std::string& from, const std::string& checkpoint, const OwnedStream& train,
+py::dict probe_run(const Name& from, const std::string& checkpoint, const OwnedStream& train,
                    const OwnedStream& val, const std::string& recipe, std::int64_t samples,
                    std::int64_t size, const std::string& device) {
   const auto train_stream = train->hand_over();
@@ -83,7 +83,7 @@ py::dict probe_run(const std::string& from, const std::string& checkpoint, const
   return probe_dict(Background::run_once(
       [=] {
         const LinearRecipe linear = linear_recipe(recipe);
-        const ModelSource source = open_model(from, checkpoint);
+        const ModelSource source = open_model(from.bytes, checkpoint);
         source.objective->to(open_device(device.empty() ? source.device : device));
         const EncoderInput input = source.picture_size(size);
         const auto collected = [&](const std::shared_ptr<Stream>& stream) {
@@ -102,13 +102,13 @@ py::dict probe_run(const std::string& from, const std::string& checkpoint, const
       }));
 }
 
-py::dict probe_features(const at::Tensor& train, const std::vector<std::string>& train_labels,
-                        const at::Tensor& val, const std::vector<std::string>& val_labels,
+py::dict probe_features(const at::Tensor& train, const std::vector<Name>& train_labels,
+                        const at::Tensor& val, const std::vector<Name>& val_labels,
                         const std::string& recipe) {
   return probe_dict(Background::run_once(
       [=] {
-        return probe(LabelledFeatures{train, train_labels}, LabelledFeatures{val, val_labels},
-                     linear_recipe(recipe));
+        return probe(LabelledFeatures{train, texts_of(train_labels)},
+                     LabelledFeatures{val, texts_of(val_labels)}, linear_recipe(recipe));
       },
       {}));
 }

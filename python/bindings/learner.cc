@@ -119,7 +119,11 @@ void bind_learner(py::module_& module) {
                             std::make_shared<LearnerHandle>(stream->hand_over(), config));
       }))
       .def("advance", &advance)
-      .def("stop", [](const OwnedLearner& learner) { learner->stop(); })
+      .def("stop",
+           [](const OwnedLearner& learner) {
+             const py::gil_scoped_release release;
+             learner->stop();
+           })
       .def("close", &OwnedLearner::close)
       .def("update",
            [](const OwnedLearner& learner) {

@@ -122,7 +122,8 @@ void bind_loader(py::module_& module) {
       .def("samples_seen", get(&Replay::samples_seen))
       .def("batches_taken", get(&Replay::batches_taken))
       .def("skipped", get(&Replay::skipped))
-      .def("position", get(&Replay::position))
+      .def("position",
+           [](const OwnedLoader& loader) { return Name{loader->get(&Replay::position)}; })
       .def("save", [](const OwnedLoader& loader) { return loader->save(); })
       .def("restore",
            [](const OwnedLoader& loader, const NamedTensors& state) { loader->restore(state); });

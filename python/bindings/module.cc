@@ -1,6 +1,7 @@
 // The extension riffle._riffle. The package imports it after torch, whose libraries it uses.
 #include <exception>
 #include <stdexcept>
+#include <string_view>
 
 #include "python/bindings/background.h"
 
@@ -8,10 +9,27 @@
 #include "riffle/base/log.h"
 
 namespace riffle::python {
+namespace {
+
+PyObject* error_type = nullptr;  // riffle.Error
+
+}  // namespace
 
 PYBIND11_MODULE(_riffle, module) {
   auto& error = py::register_local_exception<Error>(module, "Error", PyExc_RuntimeError);
+  error_type = error.ptr();
   error.attr("__module__") = "riffle";
+  // A message may name a file, and names need not be UTF-8.
+  py::register_local_exception_translator([](std::exception_ptr thrown) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const Error& refused) {
+      const std::string_view text = refused.what();
+      const auto message = py::reinterpret_steal<py::object>(PyUnicode_DecodeUTF8(
+          text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+      PyErr_SetObject(error_type, message.ptr());
+    }
+  });
   // What no C++ program should ask for, such as a slot that does not exist, a user of Python may.
   // Thrown from here, it is translated as any Error.
   py::register_local_exception_translator([](std::exception_ptr thrown) {

@@ -19,8 +19,8 @@ Result call(const py::object& object, const char* method, const Arguments&... ar
     return object.attr(method)(arguments...).template cast<Result>();
   } catch (py::error_already_set& error) {
     const std::string name = py::str(error.type().attr("__name__"));
-    throw Error(cat("the stream failed: ", name, ": ", std::string(py::str(error.value()))),
-                ErrorKind::failure);
+    const auto text = py::str(error.value()).cast<Name>();
+    throw Error(cat("the stream failed: ", name, ": ", text.bytes), ErrorKind::failure);
   }
 }
 
@@ -32,21 +32,21 @@ PythonStream::~PythonStream() {
 }
 
 std::optional<Sample> PythonStream::next() {
-  using Given = std::tuple<at::Tensor, std::int64_t, std::string, std::string>;
+  using Given = std::tuple<at::Tensor, std::int64_t, Name, Name>;
   auto given = call<std::optional<Given>>(source_, "next");
   if (!given) return std::nullopt;
   auto& [picture, clip, label, key] = *given;
   return Sample{.picture = picture_of(picture),
                 .index = given_++,
                 .clip = clip,
-                .label = std::move(label),
-                .key = std::move(key)};
+                .label = std::move(label.bytes),
+                .key = std::move(key.bytes)};
 }
 
-std::string PythonStream::position() const { return call<std::string>(source_, "position"); }
+std::string PythonStream::position() const { return call<Name>(source_, "position").bytes; }
 
 void PythonStream::seek(const std::string& position) {
-  given_ = call<std::uint64_t>(source_, "seek", position);
+  given_ = call<std::uint64_t>(source_, "seek", Name{position});
 }
 
 void PythonStream::stop() { call<py::object>(source_, "stop"); }

@@ -5,8 +5,8 @@
 namespace riffle::python {
 
 void bind_run(py::module_& module) {
-  module.def("run_config", [](const std::string& path) {
-    Config config = RunFolder::open(path).config();
+  module.def("run_config", [](const Name& path) {
+    Config config = RunFolder::open(path.bytes).config();
     Fields fields;
     config.describe(fields);
     Settings values;
@@ -14,9 +14,9 @@ void bind_run(py::module_& module) {
     return values;
   });
   module.def("run_checkpoints",
-             [](const std::string& path) { return RunFolder::open(path).checkpoint_names(); });
+             [](const Name& path) { return RunFolder::open(path.bytes).checkpoint_names(); });
   module.def("run_metrics",
-             [](const std::string& path) { return RunFolder::open(path).metrics().string(); });
+             [](const Name& path) { return Name{RunFolder::open(path.bytes).metrics().string()}; });
 }
 
 }  // namespace riffle::python

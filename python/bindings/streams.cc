@@ -11,18 +11,18 @@ namespace riffle::python {
 namespace {
 
 // The picture, index, clip, label and key.
-using GivenSample = std::tuple<at::Tensor, std::uint64_t, std::int64_t, std::string, std::string>;
+using GivenSample = std::tuple<at::Tensor, std::uint64_t, std::int64_t, Name, Name>;
 
 OwnedStream owned(std::unique_ptr<Stream> stream) {
   return {"stream", std::make_shared<StreamHandle>(std::move(stream))};
 }
 
-OwnedStream open_uri(const std::string& uri, const std::string& shapes) {
+OwnedStream open_uri(const Name& uri, const Name& shapes) {
   const py::gil_scoped_release release;
-  return owned(open_stream(uri, shapes));
+  return owned(open_stream(uri.bytes, shapes.bytes));
 }
 
-OwnedStream open_python(py::function make_source, const std::string& shapes) {
+OwnedStream open_python(py::function make_source, const Name& shapes) {
   // A shape may open the stream again later, from any thread.
   const auto kept = std::shared_ptr<py::function>(new py::function(std::move(make_source)),
                                                   [](py::function* function) {
@@ -34,14 +34,14 @@ OwnedStream open_python(py::function make_source, const std::string& shapes) {
         const py::gil_scoped_acquire acquire;
         return std::make_unique<PythonStream>((*kept)());
       },
-      shapes));
+      shapes.bytes));
 }
 
 std::optional<GivenSample> next(const OwnedStream& stream) {
   auto sample = stream->next();
   if (!sample) return std::nullopt;
   return GivenSample(tensor_of(std::move(sample->picture)), sample->index, sample->clip,
-                     std::move(sample->label), std::move(sample->key));
+                     Name{std::move(sample->label)}, Name{std::move(sample->key)});
 }
 
 }  // namespace
@@ -49,10 +49,14 @@ std::optional<GivenSample> next(const OwnedStream& stream) {
 void bind_streams(py::module_& module) {
   py::class_<OwnedStream>(module, "Stream")
       .def("next", &next)
-      .def("position", [](const OwnedStream& stream) { return stream->position(); })
-      .def("seek", [](const OwnedStream& stream, const std::string& to) { stream->seek(to); })
+      .def("position", [](const OwnedStream& stream) { return Name{stream->position()}; })
+      .def("seek", [](const OwnedStream& stream, const Name& to) { stream->seek(to.bytes); })
       .def("skipped", [](const OwnedStream& stream) { return stream->skipped(); })
-      .def("stop", [](const OwnedStream& stream) { stream->stop(); })
+      .def("stop",
+           [](const OwnedStream& stream) {
+             const py::gil_scoped_release release;
+             stream->stop();
+           })
       .def("close", &OwnedStream::close);
   module.def("open_stream", &open_uri);
   module.def("open_python_stream", &open_python);

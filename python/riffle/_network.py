@@ -35,4 +35,7 @@ class Network(nn.Module):
         self.register_buffer("std", torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1), persistent=False)
 
     def _normalised(self, pictures: Tensor) -> Tensor:
-        return (pictures / 255 - self.mean) / self.std if pictures.dtype == torch.uint8 else pictures
+        if pictures.dtype != torch.uint8:
+            return pictures
+        # In the type of the network, which may be bfloat16.
+        return ((pictures / 255 - self.mean) / self.std).to(self.mean.dtype)

@@ -21,7 +21,7 @@ def channels_last(pictures: Tensor) -> Tensor:
 def picture_batch(pictures: Tensor) -> Tensor:
     """Returns a batch in riffle's order. Raises Error unless it is [n, 3, height, width] bytes."""
     if not isinstance(pictures, Tensor) or pictures.dtype != torch.uint8 or pictures.dim() != 4 \
-            or pictures.shape[1] != 3:
+            or pictures.shape[1] != 3 or 0 in pictures.shape[2:]:
         raise Error(f"pictures must be a uint8 tensor [n, 3, height, width], not {_kind(pictures)}")
     return channels_last(pictures)
 

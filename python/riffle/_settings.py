@@ -2,6 +2,8 @@
 
 from typing import Any, Iterator, Mapping
 
+from ._load import Error
+
 Settings = list[tuple[str, str]]
 
 
@@ -11,6 +13,13 @@ def _text(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ",".join(_text(part) for part in value)
     return str(value)
+
+
+def checked_seed(seed: int) -> int:
+    """Returns a seed. Raises Error for one that C++ has no room for."""
+    if not 0 <= seed < 2**64:
+        raise Error(f"seed must be in [0, 2^64), not {seed}")
+    return seed
 
 
 def settings(values: Mapping[str, Any], room: str = "") -> Settings:

@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 
 from . import _riffle
+from ._lists import integers, texts
 from ._load import Error
 from ._pictures import channels_first, picture_batch
-from ._settings import settings
+from ._settings import checked_seed, settings
 
 
 class Batch:
@@ -86,8 +87,12 @@ class ReplayBuffer:
     def __init__(self, policy: str = "merge", capacity: int | str = 65536, size: int = 224,
                  feature_dim: int = 2048, device: str | torch.device = "cpu", *, batch: int = 256,
                  seed: int = 0, **options: Any) -> None:
+        for name, value in (("size", size), ("batch", batch), ("feature_dim", feature_dim)):
+            if value < 1:
+                raise Error(f"{name} must be at least 1, not {value}")
         values = settings({"policy": policy, "capacity": capacity, **options}, "buffer")
-        self._buffer = _riffle.ReplayBuffer(values, batch, size, feature_dim, seed, str(device))
+        self._buffer = _riffle.ReplayBuffer(values, batch, size, feature_dim, checked_seed(seed),
+                                            str(device))
         self._inserted = 0
         self._sampled = 0
         self._seed = seed
@@ -113,12 +118,14 @@ class ReplayBuffer:
         for name, given in (("clips", clips), ("labels", labels)):
             if given is not None and len(given) != count:
                 raise Error(f"{len(given)} {name} for {count} pictures")
-        rows = self._checked(features, count)
+        clip_list = [] if clips is None else integers(clips, "clips")
+        label_list = [] if labels is None else texts(labels, "labels")
+        rows = None if features is None else self._checked(features, count)
         # Counted before, since other threads may insert meanwhile, and Ctrl-C ends the wait alone.
         first = self._inserted
         self._inserted += count
         try:
-            self._buffer.insert(pixels, rows, list(clips or ()), list(labels or ()), first)
+            self._buffer.insert(pixels, rows, clip_list, label_list, first)
         except Error:
             self._inserted -= count
             raise
@@ -160,7 +167,7 @@ class ReplayBuffer:
         >>> buffer.pictures(buffer.slots()).shape
         torch.Size([3, 3, 32, 32])
         """
-        return channels_first(self._buffer.pictures(list(slots)))
+        return channels_first(self._buffer.pictures(integers(slots, "slots")))
 
     def slots(self) -> list[int]:
         """Returns the slots that hold a sample, in no particular order."""
@@ -195,7 +202,7 @@ class ReplayBuffer:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continues as the buffer of state_dict() would; it must have been made in the same way."""
-        if "buffer" not in state:
+        if not {"buffer", "inserted", "sampled"} <= state.keys():
             raise Error("this is not the state_dict() of a ReplayBuffer")
         self._buffer.restore(list(state["buffer"].items()))
         self._inserted, self._sampled = state["inserted"], state["sampled"]
@@ -218,9 +225,7 @@ class ReplayBuffer:
     def __len__(self) -> int:
         return self._buffer.size()
 
-    def _checked(self, features: Tensor | None, rows: int) -> Tensor | None:
-        if features is None:
-            return None
+    def _checked(self, features: Tensor, rows: int) -> Tensor:
         if not isinstance(features, Tensor) or not features.is_floating_point() \
                 or list(features.shape) != [rows, self._feature_dim]:
             kind = list(features.shape) if isinstance(features, Tensor) else type(features).__name__

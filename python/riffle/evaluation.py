@@ -48,11 +48,14 @@ def _by_module(module: nn.Module, stream: Stream, samples: int, size: int, batch
 
     def encode() -> None:
         if pictures:
-            given = channels_first(torch.stack(pictures)).to(place)
-            features.append(module(given).float().cpu())
+            rows = module(channels_first(torch.stack(pictures)).to(place))
+            if not isinstance(rows, Tensor):
+                raise Error(f"the encoder must return a tensor [n, dim], not {type(rows).__name__}")
+            features.append(rows.float().cpu())
             pictures.clear()
 
-    mode = module.training
+    # A part may be in another mode than the whole: norms that are kept as they are, for one.
+    modes = [(part, part.training) for part in module.modules()]
     module.to(place).eval()
     try:
         with torch.no_grad():
@@ -65,7 +68,8 @@ def _by_module(module: nn.Module, stream: Stream, samples: int, size: int, batch
                     break
             encode()
     finally:
-        module.train(mode)
+        for part, training in modes:
+            part.training = training
     if not seen:
         raise Error(f"{stream!r} has no samples")
     return Embedding(torch.cat(features), [s.index for s in seen], [s.clip for s in seen],
@@ -86,6 +90,8 @@ def embed(encoder: Encoder, stream: Stream | str | Iterable[Any], *, samples: in
     >>> result.features.shape, len(result.labels)
     (torch.Size([10, 64]), 10)
     """
+    if samples < 0 or batch < 1:
+        raise Error(f"samples must be at least 0 and batch at least 1, not {samples} and {batch}")
     source = as_stream(stream)
     if isinstance(encoder, nn.Module):
         return _by_module(encoder, source, samples, size, batch, device)

@@ -9,7 +9,7 @@ from . import _riffle
 from ._closing import close_at_exit
 from ._load import Error
 from ._pictures import channels_first
-from ._settings import settings
+from ._settings import checked_seed, settings
 from .buffer import Batch, ReplayBuffer
 from .stream import Stream, as_stream
 
@@ -44,15 +44,15 @@ class ReplayLoader:
         values = settings({"batch": batch, "updates": updates, "stream_batch": stream_batch or batch,
                            "fresh": fresh, "clock": clock}, "train")
         arrival = None if features is None else self._arrival(features, buffer)
-        self._loader = _riffle.ReplayLoader(as_stream(stream)._handle, buffer._buffer, values, seed,
-                                            arrival)
+        self._loader = _riffle.ReplayLoader(as_stream(stream)._handle, buffer._buffer, values,
+                                            checked_seed(seed), arrival)
         self._buffer = buffer
         close_at_exit(self)
 
     @staticmethod
     def _arrival(features: Callable[[Tensor], Tensor],
-                 buffer: ReplayBuffer) -> Callable[[Tensor], Tensor | None]:
-        def call(pictures: Tensor) -> Tensor | None:
+                 buffer: ReplayBuffer) -> Callable[[Tensor], Tensor]:
+        def call(pictures: Tensor) -> Tensor:
             with torch.no_grad():
                 return buffer._checked(features(channels_first(pictures)), len(pictures))
         return call

@@ -1,13 +1,12 @@
 """Exact redundancy of any features."""
 
-import operator
-import sys
 from typing import Any, Mapping, NamedTuple
 
 import torch
 from torch import Tensor
 
 from . import _riffle
+from ._lists import integers, is_array
 from ._load import Error
 from ._settings import settings
 
@@ -28,23 +27,9 @@ class Removed(NamedTuple):
     """[n] int64; -1 where there was no other row."""
 
 
-def _is_array(values: Any) -> bool:
-    """Whether it is an array of numpy; whoever has one has imported that."""
-    return isinstance(values, getattr(sys.modules.get("numpy"), "ndarray", ()))
-
-
-def _integers(values: Any, name: str) -> list[int]:
-    if isinstance(values, Tensor) or _is_array(values):
-        values = values.reshape(-1).tolist()
-    try:
-        return list(map(operator.index, values))
-    except TypeError:
-        raise Error(f"{name} must be a list of whole numbers, not {values!r:.60}") from None
-
-
 def _rows(features: Any) -> Tensor:
     """Returns features as a tensor of floats, [n, dim]."""
-    if _is_array(features) and not (features.flags.writeable and min(features.strides, default=0) >= 0):
+    if is_array(features) and not (features.flags.writeable and min(features.strides, default=0) >= 0):
         features = features.copy()  # torch takes no memory that is read-only or runs backwards
     try:
         rows = torch.as_tensor(features)
@@ -188,7 +173,7 @@ class NearestIndex:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continues as the index of state_dict() would; it must have been made in the same way."""
-        if "index" not in state:
+        if not {"index", "changes"} <= state.keys():
             raise Error("this is not the state_dict() of a NearestIndex")
         self._index.restore(list(state["index"].items()))
         self._changes = state["changes"]
@@ -200,7 +185,7 @@ class NearestIndex:
         return self._index.size()
 
     def _checked_slots(self, slots: Any) -> list[int]:
-        names = _integers(slots, "slots")
+        names = integers(slots, "slots")
         for slot in (min(names, default=0), max(names, default=0)):
             if not 0 <= slot < self._slots:
                 raise Error(f"slot {slot} is not in [0, {self._slots})")
@@ -215,13 +200,13 @@ class NearestIndex:
             raise Error(f"features must be [{len(names)}, {self._dim}], not {list(rows.shape)}")
         if ages is None:
             ages = range(self._changes, self._changes + len(names))
-        when = _integers(ages, "ages")
+        when = integers(ages, "ages")
         if len(when) != len(names):
             raise Error(f"{len(when)} ages for {len(names)} slots")
         if min(when, default=0) < 0:
             raise Error(f"an age must not be negative: {min(when)}")
         self._changes += len(names)
-        self._arrays = _is_array(features)
+        self._arrays = is_array(features)
         return names, when, rows
 
     def _result(self, values: Tensor) -> Any:
@@ -246,4 +231,4 @@ def select(features: Any, keep: int, policy: str = "minred", **options: Any) -> 
     stays = torch.ones(count, dtype=torch.bool)
     stays[index.take(count - keep).slots] = False
     kept = stays.nonzero().reshape(-1)
-    return kept.numpy() if _is_array(features) else kept
+    return kept.numpy() if is_array(features) else kept

@@ -1,6 +1,7 @@
 """Where pictures come from."""
 
 import dataclasses
+import operator
 from typing import Any, Iterable, Iterator, Sequence
 
 from torch import Tensor
@@ -108,8 +109,15 @@ class _Source:
         elif not isinstance(item, Sample):
             item = Sample(item)
         picture = one_picture(item.picture)
+        for name, text in (("label", item.label), ("key", item.key)):
+            if not isinstance(text, str):
+                raise Error(f"the {name} of a sample must be a string, not {type(text).__name__}")
+        try:
+            clip = operator.index(item.clip)
+        except TypeError:
+            raise Error(f"the clip of a sample must be a whole number, not {item.clip!r:.60}") from None
         self._given += 1
-        return picture, item.clip, item.label, item.key
+        return picture, clip, item.label, item.key
 
     def position(self) -> str:
         if hasattr(self._iterable, "position"):

@@ -1,6 +1,7 @@
 """Two random views of each picture."""
 
 import functools
+import operator
 import os
 from typing import Any
 
@@ -10,7 +11,7 @@ from torch import Tensor
 from . import _riffle
 from ._load import Error
 from ._pictures import picture_batch
-from ._settings import settings
+from ._settings import checked_seed, settings
 
 # Steps that there are random numbers for.
 _STEPS = 2**43
@@ -35,10 +36,11 @@ class TwoViews:
         if options.get("temporal"):
             raise Error("temporal: both views of a tensor's picture are of that picture; "
                         "riffle.Learner takes augment.temporal")
-        self._views = _riffle.TwoViews(settings({"size": size, **options}, "augment"), seed)
+        self._views = _riffle.TwoViews(settings({"size": size, **options}, "augment"), checked_seed(seed))
 
     def __call__(self, pictures: Tensor, step: int) -> Tensor:
         """Returns [2 n, 3, size, size] float32 where the pictures are; see two_views()."""
+        step = operator.index(step)
         if not 0 <= step < _STEPS:
             raise Error(f"step must be in [0, 2^43), not {step}")
         return self._views(picture_batch(pictures), step)

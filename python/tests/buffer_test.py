@@ -1,5 +1,8 @@
 """The replay buffer on its own."""
 
+import os
+
+import numpy
 import pytest
 import torch
 from conftest import pictures, require_refusal
@@ -51,6 +54,15 @@ def test_minred_forgets_what_is_tracked_to_be_alike():
     assert 3 not in buffer.sample(16).indices
 
 
+def test_labels_need_not_be_utf_8():
+    buffer = riffle.ReplayBuffer("fifo", capacity=8, size=32, feature_dim=4, batch=8)
+    label = os.fsdecode(b"caf\xe9")
+    buffer.insert(pictures(8), labels=numpy.array([label] * 8), clips=torch.arange(8))
+    assert buffer.label_counts() == {label: 8}
+    batch = buffer.sample(8)
+    assert set(batch.labels) == {label} and batch.clips == batch.indices
+
+
 @pytest.mark.parametrize("policy", ["merge", "minred", "reservoir", "fifo"])
 def test_state_is_exact(policy, tmp_path):
     buffer = filled(policy)
@@ -86,9 +98,18 @@ def test_features_may_need_a_gradient():
     (lambda: filled().insert(pictures(8).float()), "uint8"),
     (lambda: filled().insert(pictures(8), torch.ones(8, 5)), r"\[8, 4\], not \[8, 5\]"),
     (lambda: filled().insert(pictures(8), labels=["one"]), "1 labels for 8"),
+    (lambda: filled().insert(pictures(8), labels=[3] * 8), "labels must be strings, not int"),
+    (lambda: filled().insert(pictures(8), clips=[0.5] * 8), "clips must be a list of whole numbers"),
+    (lambda: filled().insert(torch.zeros(8, 3, 0, 0, dtype=torch.uint8)), r"\[n, 3, height, width\]"),
+    (lambda: filled().track(filled().sample(4), None), "features must be"),
+    (lambda: filled(seed=-1), r"seed must be in \[0, 2\^64\), not -1"),
+    (lambda: riffle.ReplayBuffer("fifo", capacity=8, size=0), "size must be at least 1, not 0"),
+    (lambda: riffle.ReplayBuffer("fifo", capacity=8, batch=0), "batch must be at least 1, not 0"),
     (lambda: filled().sample(17), "17 of 16"),
     (lambda: filled().pictures([99]), "slot 99"),
     (lambda: filled().load_state_dict({}), "state_dict"),
+    (lambda: filled().load_state_dict({"buffer": {}}), "state_dict"),
+    (lambda: filled().pictures(["first"]), "slots must be a list of whole numbers"),
     (lambda: filled().track(filled().sample(4), torch.ones(5, 4)), r"\[4, 4\]"),
     (lambda: filled("minred").insert(pictures(8), torch.full((8, 4), float("nan"))), "not finite"),
     (lambda: riffle.ReplayBuffer("fifo", capacity=8, size=16, batch=8).load_state_dict(

@@ -14,6 +14,13 @@ CONFIG = {"augment.size": 32, "model": {"stem": "small", "width": 8}, "buffer.ca
 LABELLED = "synthetic:?frames=1&seed=%d&samples=200"
 
 
+class Pair(torch.nn.Module):
+    """An encoder that returns what nobody can embed."""
+
+    def forward(self, given):
+        return given, given
+
+
 def test_a_run_has_its_metrics_as_columns(run_folder):
     run = riffle.Run(run_folder)
     metrics = run.metrics()
@@ -152,6 +159,20 @@ def test_progress_is_one_line(capsys):
     assert shown.endswith("\n")
 
 
+def test_embedding_leaves_each_part_of_a_module_in_its_mode():
+    encoder = riffle.ResNet("resnet10", stem="small", width=4, size=16).train()
+    frozen = [part for part in encoder.modules() if isinstance(part, torch.nn.BatchNorm2d)]
+    for norm in frozen:
+        norm.eval()
+    riffle.embed(encoder, "synthetic:", samples=3)
+    assert encoder.training and not any(norm.training for norm in frozen)
+
+
+def test_an_encoder_of_16_bits_takes_pictures():
+    encoder = riffle.ResNet("resnet10", stem="small", width=4).to(torch.bfloat16).eval()
+    assert encoder(pictures(2, size=16)).dtype == torch.bfloat16
+
+
 @pytest.mark.parametrize("use, message", [
     (lambda: riffle.Learner("synthetic:", {"train.bach": 3}), "train.batch"),
     (lambda: riffle.Learner("synthetic:", {"model.arch": "resnet12"}), "resnet1"),
@@ -164,6 +185,8 @@ def test_progress_is_one_line(capsys):
     (lambda: riffle.Run("no/such/run"), "no/such/run"),
     (lambda: riffle.load_encoder("no/such/run"), "no/such/run"),
     (lambda: riffle.embed(torch.nn.Flatten(), "synthetic:", samples=3), "size=224"),
+    (lambda: riffle.embed(torch.nn.Flatten(), "synthetic:", samples=-1, size=8), "samples must be at least 0"),
+    (lambda: riffle.embed(Pair(), "synthetic:", samples=3, size=8), r"a tensor \[n, dim\], not tuple"),
     (lambda: riffle.probe(riffle.ResNet(size=32), LABELLED % 1, LABELLED % 2, recipe="cashed"), "cached"),
 ])
 def test_errors_are_one_line_that_says_what_to_do(use, message):

@@ -135,6 +135,8 @@ def test_stop_ends_the_iteration():
     (lambda: make(clock="fast"), "lockstep"),
     (lambda: next(make(features=lambda given: torch.ones(8, 3))), r"\[8, 4\], not \[8, 3\]"),
     (lambda: next(make(stream=[torch.zeros(3, 9)])), "uint8 tensor"),
+    (lambda: next(make(features=lambda given: None)), r"\[8, 4\], not NoneType"),
+    (lambda: make(seed=-1), r"seed must be in \[0, 2\^64\)"),
 ])
 def test_errors_are_one_line_that_says_what_to_do(use, message):
     require_refusal(use, message)

@@ -117,6 +117,7 @@ def test_distances_are_to_the_nearest_other():
     (lambda index: index.set([0], numpy.array([["a", "b"]])), "numbers"),
     (lambda index: index.erase([1]), "slot 1 has no row"),
     (lambda index: index.load_state_dict({}), "state_dict"),
+    (lambda index: index.load_state_dict({"index": {}}), "state_dict"),
     (lambda index: index.take(1), "1 of 0"),
     (lambda index: index.weigh([0], [0.0]), "positive"),
     (lambda index: riffle.NearestIndex(4, 2, "fifo"), "minred or merge"),

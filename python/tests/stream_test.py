@@ -1,5 +1,7 @@
 """Streams: addresses, iterables of Python, places, errors."""
 
+import os
+
 import numpy
 import pytest
 import torch
@@ -40,6 +42,29 @@ def test_reads_files_and_counts_what_it_skips(tmp_path):
     assert [sample.key.endswith("a.png") for sample in samples] == [True]
     assert samples[0].picture.shape == (3, 40, 60) and int(samples[0].picture[0, 0, 0]) == 200
     assert sum(stream.skipped().values()) == 1
+
+
+def test_names_need_not_be_utf_8(tmp_path):
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    for name in (b"a\xff.png", b"b.png"):
+        Image.fromarray(numpy.zeros((8, 8, 3), dtype=numpy.uint8)).save(folder / os.fsdecode(name))
+    address = f"folder:{tmp_path}?order=name"
+    stream = riffle.open_stream(address)
+    sample = next(stream)
+    assert sample.label == folder.name
+    with open(sample.key, "rb") as file:  # the very file
+        assert file.read(4) == b"\x89PNG"
+    again = riffle.open_stream(address)
+    again.seek(stream.position())
+    assert next(again).key == next(stream).key
+    require_refusal(lambda: riffle.open_stream(f"folder:{folder / 'absent'}"), r"caf\\xe9/absent")
+
+
+def test_python_gives_names_that_are_not_utf_8():
+    name = os.fsdecode(b"caf\xe9")
+    sample = next(riffle.open_stream([riffle.Sample(pictures(1)[0], label=name, key=name)]))
+    assert (sample.label, sample.key) == (name, name)
 
 
 @pytest.mark.parametrize("given", [
@@ -113,6 +138,8 @@ def test_an_iterator_cannot_go_back():
     (17, [], "an iterable of pictures, not int"),
     ([torch.zeros(3, 4, 4)], [], r"uint8 tensor \[3, height, width\], not float32"),
     ([numpy.zeros((4, 4), dtype=numpy.uint8)], [], "uint8 array"),
+    ([riffle.Sample(pictures(1)[0], label=3)], [], "label of a sample must be a string, not int"),
+    ([riffle.Sample(pictures(1)[0], clip=0.5)], [], "clip of a sample must be a whole number, not 0.5"),
 ])
 def test_errors_are_one_line_that_says_what_to_do(source, shapes, message):
     require_refusal(lambda: next(riffle.open_stream(source, shapes)), message)

@@ -50,6 +50,8 @@ def test_layout_in_memory_does_not_matter():
     (lambda: riffle.TwoViews(32, blurr=0), "blur"),
     (lambda: riffle.TwoViews(32, temporal=4), "riffle.Learner takes augment.temporal"),
     (lambda: riffle.TwoViews(32, crop_min=2), "crop"),
+    (lambda: riffle.TwoViews(32, seed=2**64), r"seed must be in \[0, 2\^64\)"),
+    (lambda: riffle.TwoViews(32)(torch.zeros(2, 3, 0, 5, dtype=torch.uint8), 0), r"\[n, 3, height, width\]"),
 ])
 def test_errors_are_one_line_that_says_what_to_do(use, message):
     require_refusal(use, message)

@@ -1,0 +1,36 @@
+"""Lists of numbers and of names, as tensors, arrays of numpy or anything else that can be listed."""
+
+import operator
+import sys
+from typing import Any
+
+from torch import Tensor
+
+from ._load import Error
+
+
+def is_array(values: Any) -> bool:
+    """Whether it is an array of numpy; whoever has one has imported that."""
+    return isinstance(values, getattr(sys.modules.get("numpy"), "ndarray", ()))
+
+
+def _listed(values: Any) -> Any:
+    return values.reshape(-1).tolist() if isinstance(values, Tensor) or is_array(values) else values
+
+
+def integers(values: Any, name: str) -> list[int]:
+    """Returns whole numbers. Raises Error, with this name, for anything else."""
+    listed = _listed(values)
+    try:
+        return list(map(operator.index, listed))
+    except TypeError:
+        raise Error(f"{name} must be a list of whole numbers, not {listed!r:.60}") from None
+
+
+def texts(values: Any, name: str) -> list[str]:
+    """Returns strings. Raises Error, with this name, for anything else."""
+    listed = list(_listed(values))
+    for value in listed:
+        if not isinstance(value, str):
+            raise Error(f"{name} must be strings, not {type(value).__name__}")
+    return listed
