@@ -59,8 +59,8 @@ test-threads: setup-peers
 	ctest --preset threads -j $(JOBS)
 
 install: build
-	cmake --install build --prefix $(PREFIX)
-	$(if $(BUNDLE),cmake --install build --prefix $(PREFIX) --component libtorch)
+	cmake --install build --prefix "$(PREFIX)"
+	$(if $(BUNDLE),cmake --install build --prefix "$(PREFIX)" --component libtorch)
 
 package: build
 	cd build && cpack

@@ -24,6 +24,7 @@ import argparse
 import contextlib
 import copy
 import importlib
+import importlib.machinery
 import json
 import os
 import pathlib
@@ -159,6 +160,19 @@ class Peer:
         return batches * PASSES * (FRESH + REPLAYED) / (time.perf_counter() - begin)
 
 
+def load_torchvision():
+    """Imports torchvision. Its wheels from PyPI are built for CUDA: beside a torch without it their C++ part does not load,
+    and two of its operators must be declared first. Returns what keeps them declared."""
+    try:
+        importlib.import_module("torchvision")
+    except RuntimeError:
+        library = torch.library.Library("torchvision", "DEF")
+        for name in ("nms", "qnms"):
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        importlib.import_module("torchvision")
+        return library
+
+
 class Climb:
     """The authors' program."""
     name = "climb"
@@ -167,6 +181,7 @@ class Climb:
         if args.size != 32:
             raise SystemExit("--climb: its 3x3 stem is for --size 32")
         sys.path.insert(0, str(args.climb))
+        self.operators = load_torchvision()
         self.logs = tempfile.TemporaryDirectory()
         self.part("src.logger").init_writer(self.logs.name)
         encoder, dim = self.part("src.backbones").get_encoder("resnet18", 32, "simclr", False)
@@ -189,6 +204,8 @@ class Climb:
                     raise
                 absent = "torch.utils.tensorboard" if missing.name == "tensorboard" else missing.name
                 sys.modules[absent] = mock.MagicMock()
+                # Torch asks for the specification of what is there.
+                sys.modules[absent].__spec__ = importlib.machinery.ModuleSpec(absent, None)
 
     def learn(self, batches):
         # Ten kinds, so that centroids gather pictures: with none in its long-term memory the program fails.

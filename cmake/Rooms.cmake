@@ -43,7 +43,7 @@ function(riffle_tests TARGET PREFIX)
     COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${TARGET}> -DPREFIX=${PREFIX} -DFILE=${suites}
       "-DMPIRUN=${MPIEXEC_EXECUTABLE}" -P ${script})
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${TARGET}_include.cmake
-    "if(EXISTS ${suites})\n  include(${suites})\nelse()\n  add_test(${TARGET}_NOT_BUILT ${TARGET}_NOT_BUILT)\nendif()\n")
+    "if(EXISTS \"${suites}\")\n  include(\"${suites}\")\nelse()\n  add_test(${TARGET}_NOT_BUILT ${TARGET}_NOT_BUILT)\nendif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${TARGET}_include.cmake)
 endfunction()
 

@@ -238,20 +238,27 @@ void add_buffer_command(CLI::App& app) {
   command->add_option("--shown", options->shown, "Pictures on each contact sheet")
       ->check(CLI::Range(1, 10000))
       ->option_text("N [48]");
+  CLI::Option* exported =
+      command
+          ->add_option("--export", options->folder,
+                       "Write the pictures as JPEG files into this folder, with an index.csv")
+          ->option_text("DIR");
   command
-      ->add_option("--export", options->folder,
-                   "Write the pictures as JPEG files into this folder, with an index.csv")
-      ->option_text("DIR");
-  command->add_flag("--originals", options->originals,
-                    "With --export: read the run's stream again, and write the originals that it "
-                    "still gives too, and their files in index.csv");
+      ->add_flag("--originals", options->originals,
+                 "With --export: read the run's stream again, and write the originals that it "
+                 "still gives too, and their files in index.csv")
+      ->needs(exported);
   command->add_option("--count", options->count, "Export at most N pictures; 0: all")
+      ->check(CLI::Range(std::int64_t{0}, kMostSamples))
+      ->needs(exported)
       ->option_text("N [0]");
   command
-      ->add_option("--order", options->order,
-                   "Which pictures come first: least-redundant (only those with a feature), newest "
-                   "or oldest")
+      ->add_option(
+          "--order", options->order,
+          "Which pictures are exported first: least-redundant (only those with a feature), newest "
+          "or oldest")
       ->check(CLI::IsMember({"least-redundant", "newest", "oldest"}))
+      ->needs(exported)
       ->option_text("ORDER [least-redundant]");
   command
       ->add_option("--device", options->device,

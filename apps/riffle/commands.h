@@ -4,9 +4,14 @@
 // code.
 #pragma once
 
+#include <cstdint>
+
 #include <CLI/CLI.hpp>
 
 namespace riffle {
+
+// The most samples that a flag asks for.
+inline constexpr std::int64_t kMostSamples = 1'000'000'000'000;
 
 void add_demo_command(CLI::App& app);
 void add_train_command(CLI::App& app);

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <map>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -63,6 +65,16 @@ void set_output(const std::string& out, CurateConfig& config) {
   throw Error(cat("'", out, "' is not a pattern for shards; write shards:FOLDER/part-%06d.tar"));
 }
 
+// A selection writes no checkpoints or metrics, and takes its stream from the command.
+void require_effect(const std::string& assignment) {
+  constexpr std::array<std::string_view, 6> kRooms = {"model.", "align.",  "augment.",
+                                                      "train.", "buffer.", "run."};
+  const auto is_in = [&](std::string_view room) { return assignment.starts_with(room); };
+  if (std::ranges::any_of(kRooms, is_in)) return;
+  throw Error(cat("--set ", assignment, " does nothing here: only keys of model, align, augment, ",
+                  "train, buffer and run do"));
+}
+
 // Returns what an encoder that learns on the way is and does, unless --set says otherwise.
 LearnerConfig learning_config(const CurateOptions& options) {
   constexpr std::int64_t kSize = 64, kLargestSmall = 64, kMostBuffered = 4096;
@@ -79,7 +91,10 @@ LearnerConfig learning_config(const CurateOptions& options) {
   builder.set("train.schedule", "constant");
   builder.set("train.max_updates", "0");
   if (!options.device.empty()) builder.set("run.device", options.device);
-  for (const auto& assignment : options.assignments) builder.set_assignment(assignment);
+  for (const auto& assignment : options.assignments) {
+    builder.set_assignment(assignment);
+    require_effect(assignment);
+  }
   LearnerConfig learner = builder.build().learner;
   // The last bits of what is learned depend on it.
   auto& threads = learner.train.threads;
@@ -131,7 +146,8 @@ void run_curate(const CurateOptions& options) {
   set_output(options.out, config);
   config.pictures = !options.list;
   if (options.list && !config.shards.empty()) {
-    throw Error("--list writes no pictures, and --out shards: is for pictures; leave one of them out");
+    throw Error(
+        "--list writes no pictures, and --out shards: is for pictures; leave one of them out");
   }
   if (options.run.empty()) return print(options, curate_learning(options, config));
   Ranks& ranks = join_ranks();
@@ -139,8 +155,23 @@ void run_curate(const CurateOptions& options) {
   if (ranks.first()) print(options, result);
 }
 
+// A word for each value. CLI11's own check takes their numbers, too, and lists both.
+template <typename Value>
+CLI::Validator one_of(const std::map<std::string, Value>& words) {
+  const auto number_of = [words](std::string& text) -> std::string {
+    const auto found = words.find(text);
+    if (found == words.end()) {
+      std::vector<std::string> names;
+      for (const auto& [name, value] : words) names.push_back(name);
+      return unknown_name("word", text, names);
+    }
+    text = std::to_string(static_cast<int>(found->second));
+    return "";
+  };
+  return {number_of, "", ""};
+}
+
 void add_choice_flags(CLI::App& command, CurateConfig& config) {
-  constexpr std::int64_t kMost = 1'000'000'000'000;
   command.add_option("--keep", config.keep, "How many pictures to keep, at most")
       ->required()
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}))
@@ -148,8 +179,7 @@ void add_choice_flags(CLI::App& command, CurateConfig& config) {
   command
       .add_option("--per", config.per,
                   "Keep as many of each label or source (film, shard, folder) instead")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Quota>{{"label", Quota::label}, {"source", Quota::source}}))
+      ->transform(one_of<Quota>({{"label", Quota::label}, {"source", Quota::source}}))
       ->option_text("WHAT");
   command
       .add_option("--near", config.near,
@@ -159,11 +189,11 @@ void add_choice_flags(CLI::App& command, CurateConfig& config) {
   command
       .add_option("--junk", config.alone,
                   "Pictures like no other, broken frames or something rare: keep, drop or report")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Alone>{
-          {"keep", Alone::keep}, {"drop", Alone::drop}, {"report", Alone::report}}))
+      ->transform(
+          one_of<Alone>({{"keep", Alone::keep}, {"drop", Alone::drop}, {"report", Alone::report}}))
       ->option_text("WHAT [keep]");
   command.add_option("--samples", config.samples, "Read at most N pictures; 0: all")
-      ->check(CLI::Range(std::int64_t{0}, kMost))
+      ->check(CLI::Range(std::int64_t{0}, kMostSamples))
       ->option_text("N [0]");
   command.add_option("--batch", config.batch, "Pictures encoded at once")
       ->check(CLI::Range(1, 65536))

@@ -100,7 +100,13 @@ TEST_F(CurateCommandTest, BadUsageIsRefused) {
   expect_refused(stream + "--out x", "--keep");
   expect_refused(stream + "--keep 0 --out x", "--keep");
   expect_refused(stream + "--keep 5 --out run", "not empty");
-  expect_refused(stream + "--keep 5 --out x --junk some", "--junk");
+  expect_refused(stream + "--keep 5 --out x --junk some", "(valid: drop, keep, report)");
+  expect_refused(stream + "--keep 5 --out x --per 1", "unknown word '1'");
+  expect_refused(stream + "--keep 5 --list --out shards:x/part-%06d.tar",
+                 "--list writes no pictures");
+  expect_refused(stream + "--keep 5 --out shards:x/part.tar", "not a pattern for shards");
+  expect_refused("curate 'synthetic:?size=16&samples=20' --keep 5 --out x --set checkpoint.every=3",
+                 "checkpoint.every=3 does nothing here");
   expect_refused("curate 'synthetic:?size=16' --encoder absent --keep 5 --out x", "absent");
   EXPECT_FALSE(fs::exists(folder_ / "x"));
 }

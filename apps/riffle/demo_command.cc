@@ -51,7 +51,7 @@ Study demo_study(const DemoOptions& options) {
 std::string command_text(const DemoOptions& options) {
   std::vector<std::string> seeds;
   for (const auto seed : options.seeds) seeds.push_back(std::to_string(seed));
-  return cat("riffle demo --seed ", join(seeds, ","), " --out ", options.out,
+  return cat("riffle demo --seed ", join(seeds, ","), " --out ", shell_word(options.out),
              options.quick ? " --quick" : "", options.flags.set_text());
 }
 

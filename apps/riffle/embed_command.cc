@@ -69,7 +69,6 @@ void run_embed(const EmbedOptions& options) {
 }  // namespace
 
 void add_embed_command(CLI::App& app) {
-  constexpr std::int64_t kMost = 1'000'000'000'000;
   CLI::App* command = app.add_subcommand("embed", "Write the features of a stream to a file");
   const auto options = std::make_shared<EmbedOptions>();
   options->add_source_to(*command);
@@ -91,7 +90,7 @@ void add_embed_command(CLI::App& app) {
   command
       ->add_option("--samples", options->samples,
                    "Read at most N samples; 0: all (the stream must end)")
-      ->check(CLI::Range(std::int64_t{0}, kMost))
+      ->check(CLI::Range(std::int64_t{0}, kMostSamples))
       ->option_text("N [0]");
   command->add_option("--batch", options->batch, "Pictures encoded at once")
       ->check(CLI::Range(1, 65536))

@@ -48,11 +48,21 @@ int complain(const std::string& message, int exit_code) {
 
 // CLI11 would only say that a command is missing.
 void require_known_command(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return;
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
-  if (std::find(names.begin(), names.end(), argv[1]) == names.end()) {
-    throw Error(unknown_name("command", argv[1], names));
+  const CLI::App* parent = &app;
+  std::string path;  // "bench " of "bench load"
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "-q" || word == "--quiet") continue;
+    const auto commands = parent->get_subcommands(nullptr);
+    if (commands.empty() || word.starts_with('-')) return;
+    const auto named = std::ranges::find(commands, word, &CLI::App::get_name);
+    if (named == commands.end()) {
+      std::vector<std::string> names;
+      for (const CLI::App* command : commands) names.push_back(path + command->get_name());
+      throw Error(unknown_name("command", path + word, names));
+    }
+    parent = *named;
+    path += parent->get_name() + ' ';
   }
 }
 
@@ -72,6 +82,7 @@ void require_known_options(const CLI::App& app, int argc, char** argv) {
     if (command->get_option_no_throw(option) || app.get_option_no_throw(option)) continue;
     std::vector<std::string> names;
     for (const CLI::Option* known : command->get_options()) {
+      if (known->get_group().empty()) continue;  // not for users
       for (const auto& name : known->get_lnames()) names.push_back("--" + name);
     }
     throw Error(cat("unknown option '", option, "'; did you mean '", nearest_name(option, names),
@@ -141,7 +152,10 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // --help and --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
-    return complain(first_line(error.what()) + " (see --help)", kBadUsage);
+    std::string why = first_line(error.what());
+    const std::size_t times = why.find(": At Most 1 required");
+    if (times != why.npos) why.replace(times, why.npos, " is given more than once");
+    return complain(why + " (see --help)", kBadUsage);
   }
   return 0;
 }

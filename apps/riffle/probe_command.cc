@@ -70,7 +70,8 @@ void run_probe(const ProbeCommand& options) {
     at::set_num_threads(1);
   }
   const ModelSource source = options.open(ranks);
-  const auto untrained = make_objective(source.model, source.seed);
+  // What cannot be made is said before the hours that a probe may take.
+  const auto untrained = options.trained_only ? nullptr : make_objective(source.model, source.seed);
   const at::Device device = options.device_for(source);
   const EncoderInput input = source.picture_size(options.size);
   auto train = labelled_set(options.train, options.train_shapes, options.samples, input, ranks);
@@ -88,7 +89,7 @@ void run_probe(const ProbeCommand& options) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (ranks.first() && RunFolder::is_run(options.run)) record(options, source, result);
   std::optional<ProbeResult> baseline;
-  if (!options.trained_only) {
+  if (untrained) {
     untrained->to(device);
     baseline = probe(*untrained, train, val, recipe);
   }
@@ -137,6 +138,7 @@ void add_probe_command(CLI::App& app) {
   command
       ->add_option("--samples", options->samples,
                    "Read at most N samples of each stream; 0: all (the streams must end)")
+      ->check(CLI::Range(std::int64_t{0}, kMostSamples))
       ->option_text("N [0]");
   // For probes along training.
   command->add_flag("--background", options->background, "One thread, at low priority")->group("");

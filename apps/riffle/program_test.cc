@@ -2,10 +2,12 @@
 
 #include "apps/riffle/testing/program.h"
 
+#include <csignal>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "apps/riffle/testing/process.h"
 #include <nlohmann/json.hpp>
 
 namespace riffle {
@@ -35,7 +37,21 @@ TEST_F(ProgramTest, VersionNamesTheLibrariesBuiltIn) {
 TEST_F(ProgramTest, BadUsageIsRefusedInOneLineWithExitCode2) {
   expect_refused("", "subcommand");
   expect_refused("trian", "trian");
+  expect_refused("-q trian", "did you mean 'train'?");
+  expect_refused("bench lod", "unknown command 'bench lod'; did you mean 'bench load'?");
+  expect_refused("probe run --backgroun", "did you mean");
+  EXPECT_THAT(riffle("probe run --backgroun").err, Not(HasSubstr("'--background'")));
   expect_refused("train", "--run");
+  expect_refused("buffer r --originals", "--export");
+  expect_refused("buffer r --count 3", "--export");
+  expect_refused("probe r --train a: --val b: --samples -5", "--samples");
+  expect_refused("train --run ''", "the name of the run folder is empty");
+  expect_refused("resume ''", "'' is not a run folder");
+  expect_refused("resume absent", "absent does not exist");
+  std::ofstream(folder_ / "file.txt") << "text";
+  expect_refused("resume file.txt", "file.txt is a file, not a run folder");
+  expect_refused("train --run file.txt", "file.txt is a file, not a folder");
+  expect_refused("train --run r --batch 8 --batch 16", "--batch is given more than once");
   expect_refused("train --run r --bacth 3", "bacth");
   expect_refused("train --run r --batch many", "train.batch");
   expect_refused("train --run r --set train.bacth=3", "did you mean 'train.batch'?");
@@ -122,11 +138,29 @@ TEST_F(ProgramTest, TrainThenProbeGivesAccuraciesBesideTheUntrainedNetwork) {
   expect_refused("train --run run " + kTiny, "holds a run already");
 }
 
+TEST_F(ProgramTest, ALookAtAStreamThatIsInterruptedShowsWhatCame) {
+  Process process(folder_, {"stream", "synthetic:?size=16", "--samples", "1000000000", "--json"});
+  ASSERT_TRUE(process.says(" samples, ", 30)) << process.errors();
+  process.signal(SIGINT);
+  ASSERT_EQ(process.ended(20), 0) << process.errors();
+  EXPECT_GT(nlohmann::json::parse(process.output())["samples"], 0);
+  EXPECT_TRUE(fs::exists(folder_ / "contact.png"));
+}
+
 TEST_F(ProgramTest, ProbesAlongTrainingAreKeptInTheRun) {
   const std::string sets =
       "--probe-train 'synthetic:?size=16&seed=7&frames=1&samples=100' "
       "--probe-val 'synthetic:?size=16&seed=8&frames=1&samples=50' ";
   expect_refused("train --run run " + kTiny + "--probe-train synthetic:", "--probe-val");
+  expect_refused("train --run run " + kTiny + "--probe-train synthetic: --probe-val folder:absent",
+                 "probe.train: synthetic: never ends; say how much of it to read: --set "
+                 "probe.samples=N");
+  expect_refused("train --run run " + kTiny +
+                     "--set probe.samples=9 --probe-train synthetic: "
+                     "--probe-val folder:absent",
+                 "probe.val: cannot read the folder absent");
+  expect_refused("train --run run " + kTiny + "--set probe.every=10",
+                 "probe.every=10 does nothing without sets to probe on");
   const auto trained = riffle("train --run run " + kTiny + sets + "--set probe.every=10");
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   EXPECT_THAT(trained.err, HasSubstr("probe of update 20: linear"));
@@ -174,8 +208,8 @@ TEST_F(ProgramTest, AFolderThatCannotBeMadeIsNamed) {
   for (const std::string& command :
        {"train --run file/run " + kTiny, std::string("demo --out file/page")}) {
     const auto outcome = riffle(command);
-    EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_THAT(outcome.err, HasSubstr("cannot make folder file"));
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("file is a file, not a folder; give another name"));
   }
 }
 

@@ -69,6 +69,8 @@ TEST_F(ResultsTest, ExportedWeightsStartAnotherRunAndAreProbedAndEmbeddedAsTheRu
   EXPECT_EQ(riffle("resume again --max-updates 22").exit_code, 0)
       << "it has weights of its own now";
   json_of("embed again --out c.npy" + input);
+  json_of("probe again --trained-only" + probe);
+  expect_refused("probe again" + probe, "model.init=weights.safetensors");
 
   expect_refused("train --run r --init absent.safetensors " + kTiny, "absent.safetensors");
   expect_refused("train --run r --init again.safetensors " + kTiny + "--set model.width=8",
@@ -117,6 +119,14 @@ TEST_F(ResultsTest, ACheckpointIsGivenByItsNameOrByAFileOfIt) {
   }
   expect_refused("export run --out weights --checkpoint update-11",
                  "there are: update-000000010, update-000000020");
+  // That of another run would be shown, or measured, as this one's.
+  train("other");
+  for (const std::string command :
+       {"buffer run", "export run --out weights",
+        "probe run --train 'synthetic:?samples=9' --val 'synthetic:?samples=9'"}) {
+    expect_refused(command + " --checkpoint other/checkpoints/update-000000020.safetensors",
+                   "is not a checkpoint of run");
+  }
 }
 
 TEST_F(ResultsTest, WhatCannotBeExportedOrEmbeddedIsRefused) {
@@ -201,12 +211,13 @@ TEST_F(ResultsTest, BashCompletesCommandsAndOptions) {
   ASSERT_EQ(script.exit_code, 0);
   std::ofstream(folder_ / "try.sh")
       << script.out << bash_offers("riffle ex", 1) << bash_offers("riffle bench m", 2)
-      << bash_offers("riffle train --stream x --max-u", 4);
+      << bash_offers("riffle train --stream x --max-u", 4) << bash_offers("riffle probe run --b", 3)
+      << bash_offers("riffle watch --w", 2);
   FILE* pipe = popen(("bash '" + (folder_ / "try.sh").string() + "'").c_str(), "r");
   std::string out;
   for (int c; (c = std::fgetc(pipe)) != EOF;) out.push_back(static_cast<char>(c));
   EXPECT_EQ(pclose(pipe), 0);
-  EXPECT_EQ(out, "export\nminred\n--max-updates\n");
+  EXPECT_EQ(out, "export\nminred\n--max-updates\n\n\n") << "--background is not for users";
 }
 
 TEST_F(ResultsTest, ZshTakesItsCompletionScript) {
@@ -214,6 +225,10 @@ TEST_F(ResultsTest, ZshTakesItsCompletionScript) {
   ASSERT_EQ(script.exit_code, 0);
   EXPECT_THAT(script.out, StartsWith("#compdef riffle\n"));
   EXPECT_THAT(script.out, HasSubstr("'export:The encoder as a file that other tools open'"));
+  EXPECT_THAT(script.out, HasSubstr("'--trained-only:"));
+  for (const char* hidden : {"--background", "--with-input"}) {
+    EXPECT_THAT(script.out, testing::Not(HasSubstr(hidden)));
+  }
   if (std::system("command -v zsh >/dev/null") != 0) GTEST_SKIP() << "zsh is not installed";
   std::ofstream(folder_ / "_riffle") << script.out;
   EXPECT_EQ(std::system(("zsh -n '" + (folder_ / "_riffle").string() + "'").c_str()), 0);

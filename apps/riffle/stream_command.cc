@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 
 #include "apps/riffle/commands.h"
@@ -13,6 +14,7 @@
 #include "riffle/base/text.h"
 #include "riffle/image/codec.h"
 #include "riffle/image/contact_sheet.h"
+#include "riffle/run/stop_signals.h"
 #include "riffle/stream/survey.h"
 
 namespace riffle {
@@ -129,10 +131,20 @@ void run_stream(const StreamOptions& options) {
     throw Error(cat("--sheet ", options.sheet, ": the contact sheet is a .png"));
   }
   const auto stream = open_stream(options.uri, options.shapes);
-  const Survey survey = survey_stream(*stream, options.survey, [&](const Survey& so_far) {
+  // A camera may never give as many samples as asked for: Ctrl-C shows what came.
+  std::atomic<bool> stopped = false;
+  const StopSignals signals(
+      [&](const char*) {
+        stopped = true;
+        stream->stop();
+      },
+      0);
+  const auto show = [&](const Survey& so_far) {
     show_progress(cat(so_far.samples, " of ", options.survey.samples, " samples, ",
                       fixed(so_far.frames_per_s(), 0), " frames/s"));
-  });
+  };
+  const Survey survey =
+      survey_stream(*stream, options.survey, show, [&] { return stopped.load(); });
   finish_progress();
   const bool has_sheet = !options.sheet.empty() && !survey.shown.empty();
   if (has_sheet) {
@@ -148,7 +160,6 @@ void run_stream(const StreamOptions& options) {
 }  // namespace
 
 void add_stream_command(CLI::App& app) {
-  constexpr std::int64_t kMost = 1'000'000'000'000;
   CLI::App* command =
       app.add_subcommand("stream", "Look at a stream: rate, contents, correlation, contact sheet");
   const auto options = std::make_shared<StreamOptions>();
@@ -159,13 +170,15 @@ void add_stream_command(CLI::App& app) {
                    "A shape around the stream; repeatable, innermost first")
       ->join(',')
       ->option_text("NAME:key=value,...");
-  command->add_option("--samples", options->survey.samples, "Read at most N samples")
-      ->check(CLI::Range(std::int64_t{1}, kMost))
+  command
+      ->add_option("--samples", options->survey.samples,
+                   "Read at most N samples; Ctrl-C shows what came so far")
+      ->check(CLI::Range(std::int64_t{1}, kMostSamples))
       ->option_text("N [1000]");
   command
       ->add_option("--batch", options->survey.batch,
                    "Consecutive samples that pairs are counted in")
-      ->check(CLI::Range(std::int64_t{2}, kMost))
+      ->check(CLI::Range(std::int64_t{2}, kMostSamples))
       ->option_text("N [256]");
   command
       ->add_option(

@@ -38,9 +38,10 @@ struct StudyOptions {
 };
 
 std::string command_text(const StudyOptions& options, const fs::path& out) {
-  std::string text = cat("riffle study ", options.study, " --scale ", options.scale);
-  if (!options.data.empty()) text += cat(" --data ", options.data);
-  text += cat(" --out ", out.string());
+  std::string text =
+      cat("riffle study ", shell_word(options.study), " --scale ", shell_word(options.scale));
+  if (!options.data.empty()) text += " --data " + shell_word(options.data);
+  text += " --out " + shell_word(out.string());
   if (options.first_seed != 0) text += cat(" --seed ", options.first_seed);
   if (options.seeds > 0) text += cat(" --seeds ", options.seeds);
   if (!options.device.empty()) text += cat(" --device ", options.device);
@@ -106,6 +107,62 @@ std::string cost_key(Config config) {
   return config_yaml(same);
 }
 
+struct CheckedRun {
+  StudyRun run;
+  RunNeeds needs;
+  // Otherwise only what it writes is known.
+  bool measured = false;
+};
+
+// Measures each kind of update once, and says once why one cannot be.
+std::vector<CheckedRun> checked_runs(std::vector<StudyRun> runs) {
+  std::map<std::string, std::optional<UpdateCost>> costs;
+  std::string warned;
+  std::vector<CheckedRun> checked;
+  for (auto& run : runs) {
+    const auto [cost, is_new] = costs.try_emplace(cost_key(run.config));
+    try {
+      if (is_new) cost->second = measure_update(run.config);
+    } catch (const Error& error) {
+      if (warned != error.what()) {
+        log_warning(cat("time and memory are not known: ", error.what(),
+                        " (--device overrides the study's)"));
+      }
+      warned = error.what();
+    }
+    Config planned = run.config;
+    if (!cost->second) {  // what it writes does not depend on the device
+      planned.learner.device = "cpu";
+      planned.learner.buffer.memory = BufferMemory::best;
+    }
+    const RunNeeds needs = needs_of(planned, cost->second.value_or(UpdateCost{}));
+    checked.push_back({std::move(run), needs, cost->second.has_value()});
+  }
+  return checked;
+}
+
+void print_needs(const std::vector<CheckedRun>& checked) {
+  const auto line = [](const std::string& slug, const std::string& updates,
+                       const std::vector<std::string>& needs) {
+    std::string text = cat(std::left, std::setw(36), slug, std::right, std::setw(10), updates);
+    for (const auto& each : needs) text += cat(std::setw(10), each);
+    print_line(text);
+  };
+  line("run", "updates", {"hours", "disk GB", "host GB", "GPU GB"});
+  for (const auto& [run, needs, measured] : checked) {
+    const auto shown = [known = measured](const std::string& text) { return known ? text : "?"; };
+    line(run.slug, std::to_string(run.config.learner.train.max_updates),
+         {shown(fixed(needs.seconds / 3600, 1)), gigabytes(needs.disk_bytes),
+          shown(gigabytes(needs.host_bytes)), shown(gigabytes(needs.device_bytes))});
+  }
+}
+
+std::string free_space(const fs::path& folder) {
+  fs::path existing = fs::absolute(folder);
+  while (!fs::exists(existing)) existing = existing.parent_path();
+  return cat("free in ", existing.string(), ": ", gigabytes(fs::space(existing).available), " GB");
+}
+
 // Says what is missing and what the runs will take; starts nothing.
 void check_study(const Study& study, const RunChoice& choice, const fs::path& out) {
   std::vector<StudyRun> runs;
@@ -126,33 +183,25 @@ void check_study(const Study& study, const RunChoice& choice, const fs::path& ou
     first.config = *runs.front().first;
     runs.insert(runs.begin(), std::move(first));
   }
-  std::map<std::string, std::optional<UpdateCost>> costs;
-  print_line(cat(std::left, std::setw(36), "run", std::right, std::setw(10), "updates",
-                 std::setw(10), "hours", std::setw(10), "disk GB", std::setw(10), "host GB",
-                 std::setw(10), "GPU GB"));
-  double hours = 0;
-  for (const auto& run : runs) {
-    const auto [cost, is_new] = costs.try_emplace(cost_key(run.config));
-    try {
-      if (is_new) cost->second = measure_update(run.config);
-    } catch (const Error& error) {
-      log_warning(cat("time and memory are not known: ", error.what()));
-    }
-    const RunNeeds needs = needs_of(run.config, cost->second.value_or(UpdateCost{}));
-    const bool known = cost->second.has_value();
-    hours += needs.seconds / 3600;
-    const auto shown = [&](const std::string& text) { return known ? text : std::string("?"); };
-    print_line(cat(std::left, std::setw(36), run.slug, std::right, std::setw(10),
-                   run.config.learner.train.max_updates, std::setw(10),
-                   shown(fixed(needs.seconds / 3600, 1)), std::setw(10),
-                   gigabytes(needs.disk_bytes), std::setw(10), shown(gigabytes(needs.host_bytes)),
-                   std::setw(10), shown(gigabytes(needs.device_bytes))));
+  const auto checked = checked_runs(std::move(runs));
+  print_needs(checked);
+  double seconds = 0;
+  std::uint64_t temporary = 0;
+  for (const auto& [run, needs, measured] : checked) {
+    seconds += measured ? needs.seconds : std::nan("");
+    temporary = std::max(temporary, needs.temporary_bytes);
   }
-  fs::path existing = fs::absolute(out);
-  while (!fs::exists(existing)) existing = existing.parent_path();
-  print_line(cat(runs.size(), " runs to make, ", fixed(hours, 1),
-                 " hours of training one after the other; probing comes on top. Free in ",
-                 existing.string(), ": ", gigabytes(fs::space(existing).available), " GB"));
+  if (temporary > 0) {
+    std::error_code none;
+    const fs::path folder = fs::temp_directory_path(none);
+    print_line(cat("shuffled streams: up to ", gigabytes(temporary),
+                   " GB in TMPDIR, more if the source's pictures are larger than the stored ones; ",
+                   none ? "it names no folder" : free_space(folder)));
+  }
+  print_line(cat(checked.size(), " runs to make, ",
+                 std::isfinite(seconds) ? fixed(seconds / 3600, 1) : "an unknown number of",
+                 " hours of training one after the other; probing comes on top; ",
+                 free_space(out)));
 }
 
 void print_tables(const StudyFiles& files) {

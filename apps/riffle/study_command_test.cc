@@ -1,5 +1,6 @@
 // `riffle study` as a user calls it. What studies do is tested in riffle/study.
 
+#include <algorithm>
 #include <fstream>
 
 #include "apps/riffle/testing/process.h"
@@ -99,7 +100,7 @@ TEST_F(StudyCommandTest, WhatEveryRunWouldMissIsSaidOnceBeforeTheFirst) {
 
   std::ofstream(folder_ / "file");
   EXPECT_THAT(riffle("study unique-images --scale smoke --out file/out").err,
-              HasSubstr("cannot make folder file"));
+              HasSubstr("file is a file, not a folder; give another name"));
 }
 
 TEST_F(StudyCommandTest, ADryRunSaysWhatIsMissing) {
@@ -130,9 +131,30 @@ TEST_F(StudyCommandTest, ACheckSaysWhatIsMissingAndWhatRunsTakeAndMakesNothing) 
   EXPECT_THAT(outcome.out, HasSubstr("one folder per class"));
   EXPECT_THAT(outcome.out, HasSubstr("order1-minred-seed0"));
   EXPECT_THAT(outcome.out, HasSubstr("7 runs to make"));
+  // All runs of the order read the same folder.
+  const auto said = outcome.out.find("nodata/imagenet21k");
+  EXPECT_EQ(outcome.out.find("nodata/imagenet21k: ", said + 1), std::string::npos) << outcome.out;
   EXPECT_FALSE(fs::exists(folder_ / "out"));
   EXPECT_THAT(riffle("study unique-images --scale smoke --check").out,
               HasSubstr("all sources are there"));
+}
+
+TEST_F(StudyCommandTest, ACheckSaysWhatItCannotMeasureOnceAndGivesTheRest) {
+  const auto outcome = riffle(
+      "study lifelong --scale small --data nodata --only order=order1 --check "
+      "--set model.width=2 --set run.device=cuda:99");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("time and memory are not known"));
+  EXPECT_THAT(outcome.out, HasSubstr("an unknown number of hours"));
+}
+
+TEST_F(StudyCommandTest, ACheckSaysWhatShufflesPutIntoTemporaryFiles) {
+  const std::string study = "study unique-images --scale smoke --check";
+  EXPECT_THAT(riffle(study).out, testing::Not(HasSubstr("TMPDIR")));
+  const auto shuffled =
+      riffle(study + " --set stream.shapes=decorrelate:window=1000000000,memory=0");
+  EXPECT_THAT(shuffled.out, HasSubstr("shuffled streams: up to ")) << shuffled.err;
 }
 
 TEST_F(StudyCommandTest, ADeviceTakesThePlaceOfTheStudysOwn) {
@@ -274,7 +296,8 @@ TEST_F(StudyCommandTest, SeedsBeginWhereTheyAreAskedTo) {
 TEST_F(StudyCommandTest, BadUsageIsRefused) {
   expect_refused("study unique-images --scale smoke --set train.bacth=3", "train.batch");
   expect_refused("study eficiency --scale smoke", "did you mean 'efficiency'");
-  expect_refused("study efficiency --scale tiny", "smoke");
+  expect_refused("study correlated --scale tiny", "(valid: smoke, small, paper)");
+  expect_refused("study ./absent", "./absent");
   expect_refused("study efficiency --scale small", "--data");
   expect_refused("study absent.yaml --scale smoke", "absent.yaml");
   expect_refused("study unique-images --scale smoke --only image=1", "did you mean 'images'");

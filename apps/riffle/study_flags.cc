@@ -37,7 +37,8 @@ std::vector<std::string> worker_command() {
 }  // namespace
 
 fs::path find_study(const std::string& name) {
-  if (name.ends_with(".yaml")) return name;
+  const bool is_file = name.ends_with(".yaml") || name.ends_with(".yml");
+  if (is_file || name.find('/') != name.npos) return name;
   std::vector<std::string> names;
   for (const auto& folder : study_folders()) {
     const fs::path file = folder / (name + ".yaml");
@@ -91,7 +92,7 @@ std::optional<StudyOutcome> StudyFlags::run(const Study& study, const fs::path& 
 
 std::string StudyFlags::set_text() const {
   std::string text;
-  for (const auto& assignment : assignments) text += cat(" --set '", assignment, "'");
+  for (const auto& assignment : assignments) text += " --set " + shell_word(assignment);
   return text;
 }
 

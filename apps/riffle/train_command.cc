@@ -4,7 +4,11 @@
 #include "apps/riffle/training_result.h"
 #include "apps/riffle/version.h"
 
+#include "riffle/base/error.h"
+#include "riffle/base/text.h"
+#include "riffle/dist/ranks.h"
 #include "riffle/run/training.h"
+#include "riffle/stream/stream.h"
 
 namespace riffle {
 namespace {
@@ -46,8 +50,28 @@ struct TrainOptions {
   bool json = false;
 };
 
+// The first probe is hours away: what it could not read is said now.
+void require_probe_sets(const ProbeConfig& probe) {
+  if (!is_first_process()) return;
+  if (probe.train.empty()) {
+    if (probe.every == ProbeConfig().every) return;
+    throw Error(cat("probe.every=", probe.every, " does nothing without sets to probe on: give ",
+                    "--probe-train and --probe-val"));
+  }
+  for (const auto& [key, uri] : {std::pair("probe.train", probe.train), {"probe.val", probe.val}}) {
+    try {
+      if (open_stream(uri)->endless() && probe.samples == 0) {
+        throw Error(cat(uri, " never ends; say how much of it to read: --set probe.samples=N"));
+      }
+    } catch (const Error& error) {
+      throw Error(cat(key, ": ", error.what()), error.kind());
+    }
+  }
+}
+
 void run_train(const TrainOptions& options) {
   const Config config = options.config.build();
+  require_probe_sets(config.probe);
   const auto page = watch_child(options.run, options.watch);
   TrainingOptions training = options.training;
   training.probe_program = probe_program();

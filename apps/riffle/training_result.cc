@@ -22,9 +22,9 @@ void print_training_result(const std::string& run, const TrainingResult& result,
   }
   const std::string done = cat(result.updates, " updates on ", result.samples_seen, " samples, ",
                                fixed(result.images_per_s, 0), " images/s. ");
-  log_info(result.stopped
-               ? cat("stopped: ", done, "Continue with: riffle resume ", run)
-               : cat("done: ", done, "Next: riffle probe ", run, " --train URI --val URI"));
+  log_info(result.stopped ? cat("stopped: ", done, "Continue with: riffle resume ", shell_word(run))
+                          : cat("done: ", done, "Next: riffle probe ", shell_word(run),
+                                " --train URI --val URI"));
 }
 
 }  // namespace riffle

@@ -22,6 +22,11 @@ struct WatchOptions {
   bool json = false;
 };
 
+std::string host_in_url(const std::string& host) {
+  if (host == "0.0.0.0" || host == "::") return "THIS-MACHINE";
+  return host.find(':') == host.npos ? host : cat('[', host, ']');  // of IPv6
+}
+
 void run_watch(const WatchOptions& options) {
   // Runs on this machine come first.
   [[maybe_unused]] const int nice = ::nice(10);
@@ -32,10 +37,8 @@ void run_watch(const WatchOptions& options) {
     server_options.token = random_token();
   }
   WatchServer server(server_options);
-  const bool any = server_options.host == "0.0.0.0";
-  const std::string url =
-      cat("http://", any ? "THIS-MACHINE" : server_options.host, ':', server.port(), '/',
-          server_options.token.empty() ? "" : "#token=" + server_options.token);
+  const std::string url = cat("http://", host_in_url(server_options.host), ':', server.port(), '/',
+                              server_options.token.empty() ? "" : "#token=" + server_options.token);
   log_info(cat("watching ", server_options.folder.string(), ": ", url, " (Ctrl-C ends the page, ",
                "not the runs)"));
   if (options.json) print_json_line(nlohmann::ordered_json{{"url", url}, {"port", server.port()}});
