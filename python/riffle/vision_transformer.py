@@ -92,5 +92,6 @@ class VisionTransformer(Network):
         grid = self.pos_embed[:, 1:].transpose(1, 2).reshape(1, -1, _GRID, _GRID)
         if (rows, columns) == (_GRID, _GRID):
             return grid
-        resized: Tensor = nn.functional.interpolate(grid, (rows, columns), mode="bicubic")
+        resized: Tensor = nn.functional.interpolate(
+            grid, (rows, columns), mode="bicubic", antialias=True)
         return resized

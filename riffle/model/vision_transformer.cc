@@ -54,6 +54,8 @@ TransformerShape shape_in(const NamedTensors& weights) {
     shape.registers = need_weight(weights, name, 3).size(1);
     shape.register_name = name;
   }
+  // Only DINOv2's own files have the token that stands for hidden patches.
+  shape.antialias = shape.registers > 0 || tensor_or_null(weights, "mask_token") == nullptr;
   read_positions(need_weight(weights, "pos_embed", 3), shape);
   shape.blocks = 0;
   while (shape.blocks < kDeepest &&
@@ -173,8 +175,14 @@ torch::Tensor VisionTransformer::positions(std::int64_t rows, std::int64_t colum
   // that of the operation itself is not.
   const torch::Tensor cells = torch::eye(side * side, positions_.options().requires_grad(false))
                                   .reshape({side * side, 1, side, side});
-  const torch::Tensor shares =
-      at::upsample_bicubic2d(cells, {rows, columns}, /*align_corners=*/false).flatten(1).t();
+  const auto scale = [side](std::int64_t patches) {
+    return (static_cast<double>(patches) + 0.1) / static_cast<double>(side);
+  };
+  const torch::Tensor resized =
+      shape_.antialias ? at::_upsample_bicubic2d_aa(cells, {rows, columns}, /*align_corners=*/false)
+                       : at::upsample_bicubic2d(cells, {rows, columns}, /*align_corners=*/false,
+                                                scale(rows), scale(columns));
+  const torch::Tensor shares = resized.flatten(1).t();
   const torch::Tensor grid = positions_[0].narrow(0, placed, side * side);
   return torch::cat({positions_.narrow(1, 0, placed), shares.matmul(grid).unsqueeze(0)}, 1);
 }

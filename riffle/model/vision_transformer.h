@@ -3,7 +3,7 @@
 // "blocks.0.attn.qkv.weight", ...).
 //
 // Features are the class token after the last norm. Pictures may have any size that whole patches
-// fill: position embeddings are resized to their grid (bicubic).
+// fill: position embeddings are resized to their grid as those do who made the weights.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,9 @@ struct TransformerShape {
   // "register_tokens" (DINOv2) or "reg_token" (timm).
   std::string register_name = "register_tokens";
   bool layer_scale = false;
+  // Position embeddings are resized with antialiasing, as timm and DINOv2 with registers do; or
+  // without, and as if the grid were a tenth of a patch larger: so DINOv2 does without registers.
+  bool antialias = true;
 };
 
 class VisionTransformer : public Backbone {

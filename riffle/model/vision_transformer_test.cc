@@ -28,6 +28,7 @@ struct Kind {
   std::int64_t registers = 0;
   std::string register_name = "register_tokens";
   std::int64_t placed = 1;
+  bool mask_token = false;  // as DINOv2's own files have
 };
 
 NamedTensors random_weights(const Kind& kind) {
@@ -47,7 +48,7 @@ NamedTensors random_weights(const Kind& kind) {
   };
   add("cls_token", {1, 1, width});
   add("pos_embed", {1, kind.placed + kind.grid * kind.grid, width});
-  add("mask_token", {1, width});
+  if (kind.mask_token) add("mask_token", {1, width});
   if (kind.registers > 0) add(kind.register_name, {1, kind.registers, width});
   add("patch_embed.proj.weight", {width, 3, kind.patch, kind.patch});
   add("patch_embed.proj.bias", {width});
@@ -71,7 +72,8 @@ class VisionTransformerParity : public TempFolder, public testing::WithParamInte
 INSTANTIATE_TEST_SUITE_P(
     All, VisionTransformerParity,
     testing::Values(
-        Kind{"dinov2"}, Kind{.name = "registers", .width = 128, .registers = 4},
+        Kind{.name = "dinov2", .mask_token = true},
+        Kind{.name = "dinov2_registers", .width = 128, .registers = 4, .mask_token = true},
         Kind{.name = "timm", .width = 192, .patch = 16, .layer_scale = false},
         Kind{.name = "timm_registers", .registers = 4, .register_name = "reg_token", .placed = 0},
         Kind{.name = "timm_registers_with_places",
@@ -87,10 +89,11 @@ TEST_P(VisionTransformerParity, GivesWhatTorchsOwnLayersGive) {
   NamedTensors weights = random_weights(GetParam());
   const auto model = make_vision_transformer(weights, "weights.safetensors");
   EXPECT_EQ(model->encoder_dim(), GetParam().width);
-  // The size of the position embeddings, another one, and one that is not square.
+  // The size of the position embeddings, a larger, a much larger and a smaller one.
   const std::int64_t patch = GetParam().patch;
   NamedTensors batches, input = weights;
-  for (const auto& [rows, columns] : {std::pair(3, 3), std::pair(5, 5), std::pair(2, 4)}) {
+  for (const auto& [rows, columns] :
+       {std::pair(3, 3), std::pair(5, 5), std::pair(2, 9), std::pair(1, 2)}) {
     const torch::Tensor pictures = torch::randn({2, 3, rows * patch, columns * patch});
     batches.emplace_back(cat(rows, "x", columns), pictures);
   }

@@ -98,7 +98,7 @@ class Network:
         rows = x.shape[2] // side
         grid = w[name + "pos_embed"][:, 1:]
         was = int(round(grid.shape[1] ** 0.5))
-        grid = F.interpolate(grid.transpose(1, 2).reshape(1, -1, was, was), size=(rows, rows), mode="bicubic")
+        grid = F.interpolate(grid.transpose(1, 2).reshape(1, -1, was, was), size=(rows, rows), mode="bicubic", antialias=True)
         x = cells @ patches.flatten(1).T + w[name + "patch_embed.proj.bias"] + grid.flatten(2).transpose(1, 2)
         x = torch.cat([(w[name + "cls_token"] + w[name + "pos_embed"][:, :1]).expand(n, -1, -1), x], 1)
 

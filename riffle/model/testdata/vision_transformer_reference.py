@@ -44,7 +44,12 @@ def encode(w, pictures):
     was = int(w["pos_embed"].shape[1] ** 0.5)
     placed = w["pos_embed"].shape[1] - was * was
     grid = w["pos_embed"][:, placed:]
-    grid = F.interpolate(grid.reshape(1, was, was, -1).permute(0, 3, 1, 2), size=(rows, columns), mode="bicubic")
+    grid = grid.reshape(1, was, was, -1).permute(0, 3, 1, 2)
+    if "mask_token" in w and "register_tokens" not in w:  # as DINOv2 does without registers
+        scales = ((rows + 0.1) / was, (columns + 0.1) / was)
+        grid = F.interpolate(grid, scale_factor=scales, mode="bicubic") if (rows, columns) != (was, was) else grid
+    else:  # as DINOv2 does with them, and timm
+        grid = F.interpolate(grid, size=(rows, columns), mode="bicubic", antialias=True)
     tokens = tokens + grid.permute(0, 2, 3, 1).reshape(1, rows * columns, -1)
     start = torch.cat([w["cls_token"], w.get("register_tokens", w.get("reg_token", w["cls_token"][:, :0]))], 1)
     start = torch.cat([start[:, :placed] + w["pos_embed"][:, :placed], start[:, placed:]], 1)
