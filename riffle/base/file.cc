@@ -254,9 +254,12 @@ std::vector<fs::path> list_folder(const fs::path& folder) {
 }
 
 void make_folders(const fs::path& folder) {
+  if (folder.empty()) return;
   std::error_code error;
-  if (folder.empty() || fs::is_directory(folder, error)) return;
-  if (fs::exists(folder, error)) {
+  // Asked once: between two questions another process may make it.
+  const fs::file_status status = fs::status(folder, error);
+  if (fs::is_directory(status)) return;
+  if (fs::exists(status)) {
     throw Error(cat(folder.string(), " is a file, not a folder; give another name"));
   }
   make_folders(folder.parent_path());

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <future>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include <fcntl.h>
@@ -131,6 +132,21 @@ TEST_F(FileTest, AFolderThatCannotBeListedIsNotAnEmptyOne) {
       [](FileStep step, const fs::path&) { return FileFault{step == FileStep::list ? EIO : 0}; });
   EXPECT_THAT([&] { list_folder(folder_); },
               testing::ThrowsMessage<Error>(testing::HasSubstr("cannot list")));
+}
+
+TEST_F(FileTest, AFolderMayBeMadeByManyAtOnce) {
+  // Whoever is behind finds them made, is faster and catches up.
+  const auto make_all = [&] {
+    for (int i = 0; i < 10000; ++i) {
+      EXPECT_NO_THROW(make_folders(folder_ / std::to_string(i)));
+    }
+  };
+  auto other = std::async(std::launch::async, make_all);
+  make_all();
+  other.get();
+  write_atomically(folder_ / "file", "text");
+  EXPECT_THAT([&] { make_folders(folder_ / "file"); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("is a file, not a folder")));
 }
 
 TEST_F(FileTest, ALockIsHeldOnceAndEndsWithItsHolder) {

@@ -14,7 +14,7 @@ constexpr std::uint64_t name_hash(std::string_view name) {
   return hash;
 }
 
-// The same for a number that must not be negative.
+// Returns a hash of 63 bits, never negative.
 constexpr std::int64_t stable_number(std::string_view name) {
   return static_cast<std::int64_t>(name_hash(name) >> 1);
 }

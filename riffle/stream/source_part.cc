@@ -6,8 +6,8 @@
 namespace riffle {
 
 void SourcePart::throw_none(std::size_t files, const std::string& source) const {
-  throw Error(cat(source, ": part=", index, '/', parts, " has nothing to read: there are only ",
-                  files, files == 1 ? " file" : " files"));
+  throw Error(cat(source, ": part=", index, '/', parts, " has nothing to read: N must be at most ",
+                  files, ", the number of files"));
 }
 
 SourcePart read_part(Uri& uri) {

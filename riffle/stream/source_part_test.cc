@@ -21,9 +21,10 @@ TEST(SourcePart, IsEveryNthFile) {
 TEST(SourcePart, OfFewerFilesThanPartsIsRefusedUnlessThereAreNone) {
   const SourcePart part{7, 9};
   const std::vector<int> few = {0, 1, 2};
-  EXPECT_THAT([&] { part.of(few, "folder:x"); },
-              testing::ThrowsMessage<Error>(
-                  "folder:x: part=7/9 has nothing to read: there are only 3 files"));
+  EXPECT_THAT(
+      [&] { part.of(few, "folder:x"); },
+      testing::ThrowsMessage<Error>(
+          "folder:x: part=7/9 has nothing to read: N must be at most 3, the number of files"));
   EXPECT_THAT(part.of(std::vector<int>(), "folder:x"), ElementsAre());
 }
 

@@ -27,8 +27,11 @@ struct Sample {
   std::string label;
   // Where it came from: a path, a URL, a member of a shard; each frame of a clip has its own.
   std::string key;
-  // When it was read, in milliseconds since 1970; 0: unknown. Set by who reads a stream for a run.
+  // When it came, in milliseconds since 1970; 0: unknown. Set by live sources, and by who reads a
+  // stream for a run.
   std::int64_t time = 0;
+  // Of a frame of a film: when it is shown, since the film's beginning; below 0: not of a film.
+  double seconds = -1;
 };
 
 // One reader's share of a stream that several readers divide by batches: of every `readers`

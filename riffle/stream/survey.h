@@ -46,9 +46,9 @@ struct Survey {
   double frames_per_s() const { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }
 };
 
-// Reads the stream from where it is, until `is_stopped`, if given. Calls `progress`, if given, now
-// and then with what is known so far (without the pictures). Memory does not grow with the number
-// of samples, except for the sets of clips and labels.
+// Reads the stream from where it is, until `is_stopped`, if given, returns true. Calls `progress`,
+// if given, now and then with what is known so far (without the pictures). Memory does not grow
+// with the number of samples, except for the sets of clips and labels.
 Survey survey_stream(Stream& stream, const SurveyOptions& options,
                      const std::function<void(const Survey&)>& progress = {},
                      const std::function<bool()>& is_stopped = {});

@@ -1,6 +1,7 @@
 // A folder of pictures as a stream.
 //
-//   folder:PATH?order=name&label=dir&watch=0&part=0/1&links=inside&seed=0&size=0&threads=N
+//   folder:PATH?order=name&label=dir&watch=0&part=0/1&links=inside&seed=0&size=0&threads=N&
+//               original=0
 //
 //   order     name: by path. time: by time of last change, then path.
 //             shuffle: in an order drawn from the seed
@@ -25,7 +26,7 @@
 // unless the folder is watched. No sample has a clip (kNoClip). The position names the last
 // file read, not its number: the stream continues after it even when files were added or removed in
 // between, also in shuffled order, where a file's place depends on its path and the seed alone.
-// With `part`, which counts the files, they must stay the same.
+// With `part`, which counts the files, the files must stay the same.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,8 @@ class LoopStream : public Shape {
   std::optional<Sample> next() override {
     auto sample = below().next();
     if (!sample && !stopped() && (times_ == 0 || pass_ + 1 < times_)) {
-      if (pass_ == 0) period_ = below().period().value_or(given_);  // that it repeats is lost
+      // seek() makes the stream below forget that it repeated itself.
+      if (pass_ == 0) period_ = below().period().value_or(given_);
       below().seek(start_);
       ++pass_;
       sample = below().next();

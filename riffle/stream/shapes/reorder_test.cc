@@ -1,12 +1,24 @@
 #include "riffle/stream/shapes/reorder.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
 #include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "riffle/base/error.h"
 #include "riffle/base/log.h"
+#include "riffle/base/text.h"
 #include "riffle/stream/testing/generated_stream.h"
 
 namespace riffle {
@@ -115,35 +127,47 @@ int spooled_files() {
 }
 
 TEST_F(Reorder, PicturesThatKeepTheirFilesAreHeldWithinTheMemory) {
-  // Tiny pictures from files of 64 KiB, as with original=1.
+  // Tiny pictures from files of 4 KiB, as with original=1: without these a MiB holds them all.
+  constexpr std::int64_t kSamples = 3000;
   class WithFiles : public GeneratedStream {
    public:
-    WithFiles() : GeneratedStream({.samples = 100, .width = 2, .height = 2}) {}
+    WithFiles() : GeneratedStream({.samples = kSamples, .width = 2, .height = 2}) {}
     std::optional<Sample> next() override {
       auto sample = GeneratedStream::next();
       if (!sample) return sample;
       sample->picture.file = std::make_shared<const std::vector<std::byte>>(
-          std::size_t{64} << 10, static_cast<std::byte>(sample->index));
+          std::size_t{4} << 10, static_cast<std::byte>(sample->index));
       return sample;
     }
   };
   const auto source = [] { return std::make_unique<WithFiles>(); };
-  const auto held = open_shapes(source, "shuffle:window=100,memory=8");
+  const auto held = open_shapes(source, "shuffle:window=3000,memory=64");
   ASSERT_TRUE(held->next());
   EXPECT_EQ(spooled_files(), 0);
-  const auto stream = open_shapes(source, "shuffle:window=50,memory=1");
-  const auto expected = take(*open_shapes(source, "shuffle:window=50"));
-  // Of a window that memory does not hold, the rest was in a file until it was read again.
-  std::vector<Sample> samples;
-  testing::internal::CaptureStderr();
-  samples = take(*stream);
-  testing::internal::GetCapturedStderr();
-  ASSERT_EQ(samples.size(), 100u);
+  const auto stream = open_shapes(source, "shuffle:window=3000,memory=1");
+  std::vector<Sample> samples = take(*stream, 1);
+  EXPECT_GT(spooled_files(), 0);  // of the second cell
+  for (Sample& sample : take(*stream)) samples.push_back(std::move(sample));
+  const auto expected = take(*open_shapes(source, "shuffle:window=3000"));
+  ASSERT_EQ(samples.size(), static_cast<std::size_t>(kSamples));
   for (std::size_t i = 0; i < samples.size(); ++i) {
     EXPECT_EQ(samples[i].key, expected[i].key);
     ASSERT_TRUE(samples[i].picture.file);
     EXPECT_EQ(*samples[i].picture.file, *expected[i].picture.file);
   }
+}
+
+TEST_F(Reorder, ARefusalOfTheFolderForTemporaryFilesNamesNoOtherFolder) {
+  const char* const named = std::getenv("TMPDIR");
+  const auto before = named == nullptr ? std::nullopt : std::optional<std::string>(named);
+  ::unsetenv("TMPDIR");
+  ::setenv("TMP", "/not/there", 1);
+  const auto stream = open_shapes(generated({.samples = 2000}), "shuffle:window=2000,memory=0");
+  EXPECT_THAT([&] { stream->next(); },
+              testing::ThrowsMessage<Error>(
+                  AllOf(HasSubstr("name another in TMPDIR"), testing::Not(HasSubstr("/tmp")))));
+  ::unsetenv("TMP");
+  if (before) ::setenv("TMPDIR", before->c_str(), 1);
 }
 
 TEST_F(Reorder, DecorrelateKeepsNeighboursOfOneClipApart) {

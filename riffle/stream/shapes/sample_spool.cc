@@ -24,6 +24,8 @@ struct Header {
   std::uint64_t key;
   std::uint64_t index;
   std::int64_t clip;
+  std::int64_t time;
+  double seconds;
   std::int32_t width;
   std::int32_t height;
   std::uint32_t label_bytes;
@@ -32,19 +34,20 @@ struct Header {
 };
 
 Descriptor temporary_file() {
-  const auto refuse = [](const std::string& path, const std::string& why) {
-    return Error(cat("cannot make a temporary file ", path, ": ", why, "; TMPDIR names the folder"),
-                 ErrorKind::failure);
-  };
   std::error_code error;
   const auto folder = std::filesystem::temp_directory_path(error);
   if (error) {
-    const char* named = std::getenv("TMPDIR");
-    throw refuse(cat("in ", named == nullptr ? "/tmp" : named), error.message());
+    throw Error(cat("the folder for temporary files cannot be used: ", error.message(),
+                    "; name another in TMPDIR"),
+                ErrorKind::failure);
   }
   std::string path = (folder / "riffle-spool-XXXXXX").string();
   const int made = ::mkstemp(path.data());
-  if (made < 0) throw refuse(path, std::strerror(errno));
+  if (made < 0) {
+    throw Error(cat("cannot make a temporary file ", path, ": ", std::strerror(errno),
+                    "; name another folder in TMPDIR"),
+                ErrorKind::failure);
+  }
   ::close(made);
   Descriptor file(path, O_RDWR | O_CLOEXEC);
   std::filesystem::remove(path);
@@ -58,6 +61,8 @@ void SampleSpool::append(std::size_t cell, const KeyedSample& keyed) {
   const Header header = {keyed.key,
                          sample.index,
                          sample.clip,
+                         sample.time,
+                         sample.seconds,
                          sample.picture.width,
                          sample.picture.height,
                          static_cast<std::uint32_t>(sample.label.size()),
@@ -113,6 +118,8 @@ std::vector<KeyedSample> SampleSpool::take(std::size_t number) {
     Sample& sample = keyed.sample;
     sample.index = header.index;
     sample.clip = header.clip;
+    sample.time = header.time;
+    sample.seconds = header.seconds;
     sample.label.assign(at, header.label_bytes);
     at += header.label_bytes;
     sample.key.assign(at, header.name_bytes);

@@ -9,8 +9,9 @@
 // that permutation=3,1,4,2 is one value. %XX in values is decoded (%2C is a comma). `mix` takes an
 // address as well: mix:folder:photos?order=time,share=0.2.
 //
-// A shape that gives each sample of the stream below unseen, one for one, forwards divide(); one
-// that gives as many as the stream below, and no others, forwards period().
+// A shape that passes the samples of the stream below on, one for one, without a look at their
+// pictures, forwards divide(). One that gives a sample for each that it takes, though it may end
+// sooner, forwards period().
 //
 // Every shape numbers what it gives from 0 (Sample::index), forwards stop() and skipped(), and
 // keeps the contract of Stream: seek(position()) is exact, also for shapes around shapes. The same

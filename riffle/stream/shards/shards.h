@@ -1,6 +1,6 @@
 // Tar shards of pictures as a stream, as WebDataset writes them.
 //
-//   shards:GLOB?order=name&label=auto&json_key=label&part=0/1&seed=0&size=0&threads=N
+//   shards:GLOB?order=name&label=auto&json_key=label&part=0/1&seed=0&size=0&threads=N&original=0
 //
 //   GLOB      a file, or files by a pattern (file_pattern.h): plain tar, or compressed with gzip,
 //             bzip2, xz, zstd or lz4; told apart by content

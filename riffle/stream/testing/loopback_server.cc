@@ -1,7 +1,5 @@
 #include "riffle/stream/testing/loopback_server.h"
 
-#include <algorithm>
-
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -126,13 +124,8 @@ void LoopbackServer::answer(int socket) {
     ++requests_[exchange.target_];
     const auto found = routes_.find(exchange.target_);
     if (found != routes_.end()) handler = found->second;
-    most_at_once_ = std::max<int>(most_at_once_, ++at_once_);
   }
   handler(exchange);
-  {
-    const std::lock_guard lock(mutex_);
-    --at_once_;
-  }
   ::shutdown(socket, SHUT_WR);
 }
 

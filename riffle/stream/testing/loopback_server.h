@@ -5,7 +5,6 @@
 // destructor ends all handlers. Thread-safe.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -63,7 +62,6 @@ class LoopbackServer {
   std::string url(const std::string& target) const;  // "http://127.0.0.1:PORT/target"
 
   int requests(const std::string& target) const;
-  int most_at_once() const { return most_at_once_; }
 
  private:
   struct Connection {
@@ -82,8 +80,6 @@ class LoopbackServer {
   std::map<std::string, Handler> routes_;
   std::map<std::string, int> requests_;
   std::vector<Connection> connections_;
-  int at_once_ = 0;
-  std::atomic<int> most_at_once_ = 0;
   std::thread acceptor_;
 };
 

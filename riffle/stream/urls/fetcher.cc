@@ -126,6 +126,7 @@ class UrlFetcher::Loop {
     return held + ready_bytes_;
   }
 
+  // Returns whether the reader, once it asks, has to wait for the front: nothing else is ready.
   bool reader_waits_for_the_front() {
     const std::lock_guard lock(mutex_);
     return ready_.empty();

@@ -1,8 +1,13 @@
 #include "riffle/stream/urls/fetcher.h"
 
+#include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <future>
 #include <mutex>
-#include <utility>
+#include <optional>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -16,19 +21,33 @@ namespace {
 using namespace std::chrono_literals;
 using Exchange = LoopbackServer::Exchange;
 
-class Fetcher : public UrlsServer {
+// What the server's threads use: a base before the server's, for they end with the server.
+struct ServedBytes {
+  void count(int& what) {
+    {
+      const std::lock_guard lock(mutex_);
+      ++what;
+    }
+    changed_.notify_all();
+  }
+
+  std::string body_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int asked_ = 0, answered_ = 0;
+};
+
+class Fetcher : protected ServedBytes, public UrlsServer {
  protected:
-  // Serves /0 to /(count - 1), each of so many bytes, and counts who asks.
+  // Serves /0 to /(count - 1), each of so many bytes, and counts who asks and is answered.
   void serve_bytes(int count, std::size_t size) {
     body_ = std::string(size, 'x');
+    ServedBytes& served = *this;
     for (int i = 0; i < count; ++i) {
-      server_.route(cat("/", i), [this](Exchange& exchange) {
-        {
-          const std::lock_guard lock(mutex_);
-          ++asked_;
-        }
-        changed_.notify_all();
-        exchange.reply(200, body_);
+      server_.route(cat("/", i), [&served](Exchange& exchange) {
+        served.count(served.asked_);
+        exchange.reply(200, served.body_);
+        served.count(served.answered_);
       });
     }
   }
@@ -58,11 +77,6 @@ class Fetcher : public UrlsServer {
     const std::lock_guard lock(mutex_);
     return asked_;
   }
-
-  std::string body_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int asked_ = 0;
 };
 
 FetchLimits local_limits(int connections) {
@@ -94,34 +108,48 @@ TEST_F(Fetcher, HoldsNoMoreThanItMayWhileNobodyReads) {
 }
 
 TEST_F(Fetcher, WhatTheReaderWaitsForComesHoweverLargeItIs) {
-  // Each leaves no room for another.
-  constexpr int kCount = 5;
-  serve_bytes(kCount, kAheadBytes + 1);
-  for (const int connections : {1, 2}) {
-    UrlFetcher fetcher(local_limits(connections), entries(kCount));
-    expect_downloads(fetcher, 0, kCount);
-    EXPECT_FALSE(fetcher.next());
-  }
+  // More than there is room for, and than the sockets hold.
+  serve_bytes(2, kAheadBytes + (std::size_t{16} << 20));
+  ServedBytes& served = *this;
+  // The first has to be begun again when the second has taken all the room.
+  server_.route("/0", [&served, again = server_.url("/again")](Exchange& exchange) {
+    {
+      std::unique_lock lock(served.mutex_);
+      served.changed_.wait_for(lock, 30s, [&] { return served.answered_ > 0; });
+    }
+    exchange.reply(302, "", cat("Location: ", again, "\r\n"));
+  });
+  server_.route("/again", [](Exchange& exchange) { exchange.reply(200, "a picture"); });
+  UrlFetcher fetcher(local_limits(2), entries(2));
+  auto next = std::async(std::launch::async, [&] { return fetcher.next(); });
+  if (next.wait_for(30s) != std::future_status::ready) fetcher.stop();
+  const auto first = next.get();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->failure.reason, "");
+  EXPECT_EQ(first->bytes.size(), 9u);
+  expect_downloads(fetcher, 1, 1);
+  EXPECT_FALSE(fetcher.next());
 }
 
 TEST_F(Fetcher, TheTimeThatARedirectWaitsForItsTurnIsNotTheServers) {
   // Another name for the same machine, asked for one at a time: together they take longer than one
   // may.
-  constexpr int kCount = 8;
+  constexpr int kCount = 16;
   const std::string other_host = cat("http://localhost:", server_.port());
+  body_ = "a picture";
+  ServedBytes& served = *this;
   for (int i = 0; i < kCount; ++i) {
     server_.route(cat("/", i), [=](Exchange& exchange) {
       exchange.reply(302, "", cat("Location: ", other_host, "/slow", i, "\r\n"));
     });
-    server_.route(cat("/slow", i), [this](Exchange& exchange) {
-      exchange.pause(200ms);
-      exchange.reply(200, body_);
+    server_.route(cat("/slow", i), [&served](Exchange& exchange) {
+      exchange.pause(150ms);
+      exchange.reply(200, served.body_);
     });
   }
-  body_ = "a picture";
-  auto limits = local_limits(16);
+  auto limits = local_limits(kCount);
   limits.per_host = 1;
-  limits.timeout = 1;
+  limits.timeout = 2;
   UrlFetcher fetcher(limits, entries(kCount));
   expect_downloads(fetcher, 0, kCount);
   EXPECT_FALSE(fetcher.next());

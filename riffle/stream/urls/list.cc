@@ -57,14 +57,18 @@ std::optional<UrlEntry> UrlList::next() {
 }
 
 // Goes to the place, which is not the beginning of the file, and returns whether a line begins
-// there. The last line may have been read before it had an end; steps over that one then.
+// there. If the last line was read before it had an end, steps over the one that it has got since.
 bool UrlList::is_at_a_line() {
   constexpr auto kEnd = std::filebuf::traits_type::eof();
   const auto before_it = place_.offset - 1;
   const bool there = file_.pubseekpos(before_it) == std::streampos(before_it);
   const auto before = there ? file_.sbumpc() : kEnd;
   if (before == '\n' || before == kEnd) return before == '\n';
-  const auto at = file_.sbumpc();
+  auto at = file_.sbumpc();
+  if (at == '\r') {
+    ++place_.offset;
+    at = file_.sbumpc();
+  }
   if (at == '\n') ++place_.offset;
   return at == '\n' || at == kEnd;
 }

@@ -60,8 +60,8 @@ class UrlTransfer {
   std::string url_, host_;
   int hops_ = 0, tries_ = 0;
   Clock::time_point not_before_{};
-  // Of this attempt, once it has begun: what it may still take. To wait between the answer that
-  // redirects and the next request takes nothing.
+  // What this attempt may still take, once it has begun. The wait between the answer that redirects
+  // and the next request is not counted.
   std::optional<Clock::duration> left_;
   Clock::time_point begun_{};  // the request
   std::unique_ptr<CURL, Close> easy_;

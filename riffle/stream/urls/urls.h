@@ -1,7 +1,7 @@
 // Pictures from a list of URLs as a stream.
 //
 //   urls:FILE?connections=16&per_host=4&timeout=30&connect_timeout=10&max_bytes=16777216&retries=2&
-//             backoff=0.5&redirects=5&allow_private=0&size=0&threads=N
+//             backoff=0.5&redirects=5&allow_private=0&size=0&threads=N&original=0
 //
 //   FILE              one URL per line, possibly followed by a space or tab and a label; empty
 //                     lines and those that begin with # are ignored
@@ -17,6 +17,7 @@
 //   redirects         the most that are followed for one picture
 //   allow_private     1: also asks addresses of the local network
 //   size, threads     as in folder:
+//   original          as in folder:
 //
 // Downloads run ahead, many at once; samples come in the order of the list. What fails is skipped
 // and counted: "timeout", "HTTP 404", "too large", "too many redirects", "not http", "bad address",

@@ -116,6 +116,7 @@ class Film {
     sample.picture = std::move(*picture);
     sample.clip = stable_number(cat(path_, '#', sampler_.cut(film_->seconds())));
     sample.key = event.item;
+    sample.seconds = film_->seconds();
     if (options_.labels) {
       sample.label = std::filesystem::path(path_).parent_path().filename().string();
     }

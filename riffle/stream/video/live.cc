@@ -11,6 +11,7 @@ extern "C" {
 }
 #endif
 
+#include "riffle/base/clock.h"
 #include "riffle/base/error.h"
 #include "riffle/base/name_hash.h"
 #include "riffle/base/text.h"
@@ -136,6 +137,7 @@ std::optional<VideoEvent> VideoLive::sample() {
   sample.clip =
       stable_number(cat(shown_, '#', connected_at_, '#', sampler_.cut(decoder_->seconds(number_))));
   sample.key = cat(shown_, '#', given_++);
+  sample.time = static_cast<std::int64_t>(1000 * seconds_since_1970());
   event.sample = std::move(sample);
   return event;
 }

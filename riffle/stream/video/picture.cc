@@ -50,7 +50,7 @@ int colour_matrix(const AVFrame& frame) {
   return matrix;
 }
 
-// A range that is not said is that of video for colours, but for grey what the camera gave.
+// A range that is not said is the limited one for colours, and the full one for grey.
 bool has_full_range(const AVFrame& frame) {
   const int range = claimed(frame.color_range);
   const auto* kind = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(frame.format));

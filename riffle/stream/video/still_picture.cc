@@ -58,17 +58,51 @@ std::string unsupported_compression(std::uint32_t compression) {
   return decoded ? "" : cat("compression ", compression);
 }
 
+// Returns what FFmpeg cannot decode in a TIFF with such a value of a tag, or "".
+std::string unsupported_value(std::uint32_t tag, std::uint32_t value) {
+  constexpr std::uint32_t kBits = 258, kCompression = 259, kColours = 262, kTileWidth = 322;
+  constexpr std::uint32_t kSampleFormat = 339;
+  constexpr std::uint32_t kMostBits = 16, kCielab = 8, kItuLab = 10, kUnsigned = 1, kUntyped = 4;
+  if (tag == kBits && value > kMostBits) return cat("samples of ", value, " bits");
+  if (tag == kCompression) return unsupported_compression(value);
+  if (tag == kColours && value >= kCielab && value <= kItuLab) return "CIELAB colours";
+  if (tag == kTileWidth) return "tiles";
+  // FFmpeg does not look at it and takes all samples for whole numbers from 0.
+  if (tag == kSampleFormat && value != kUnsigned && value != kUntyped) {
+    return "samples that are not whole numbers from 0";
+  }
+  return "";
+}
+
 // Asked to report damage, FFmpeg takes a tag that it does not know for damage, and most programs
 // write some: an orientation, what the alpha channel means. Leaves only those in the first
 // directory that say how pixels are stored, and returns what FFmpeg cannot decode of it, or "".
 std::string keep_pixel_tags(std::span<std::uint8_t> tiff) {
-  // Size, bits, compression, colours, bit order, strips, planes, fax options, predictor, palette,
-  // tiles, subsampling.
-  static constexpr std::array<std::uint32_t, 20> kPixelTags = {256, 257, 258, 259, 262, 266, 273,
-                                                               277, 278, 279, 284, 292, 293, 317,
-                                                               320, 322, 323, 324, 325, 530};
-  constexpr std::uint32_t kCompression = 259, kTileWidth = 322, kLongNumber = 4;
-  constexpr std::size_t kHeader = 8, kEntry = 12, kNext = 4;
+  static constexpr std::array<std::uint32_t, 20> kPixelTags = {
+      256,  // width
+      257,  // height
+      258,  // bits of each sample
+      259,  // compression
+      262,  // colours
+      266,  // bit order
+      273,  // where the strips are
+      277,  // samples of a pixel
+      278,  // rows of a strip
+      279,  // bytes of the strips
+      284,  // planes
+      292,  // options of fax 3
+      293,  // options of fax 4
+      317,  // predictor
+      320,  // palette
+      322,  // width of a tile
+      323,  // height of a tile
+      324,  // where the tiles are
+      325,  // bytes of the tiles
+      530,  // subsampling of the chroma
+  };
+  constexpr std::uint32_t kByteNumber = 1, kLongNumber = 4;
+  constexpr std::size_t kHeader = 8, kEntry = 12, kNext = 4, kInEntry = 4;
+  constexpr std::size_t kMostSamples = 5;  // of a pixel, in FFmpeg
   if (tiff.size() < kHeader) return "";
   const bool little = tiff[0] == 'I';
   const auto number = [&](std::size_t at, std::size_t size) {
@@ -84,19 +118,26 @@ std::string keep_pixel_tags(std::span<std::uint8_t> tiff) {
   const std::size_t first = directory + 2;
   if (tiff.size() - first < entries * kEntry + kNext) return "";
   std::string unsupported;
+  // Looks at the first values of an entry, which lie elsewhere unless they fit in.
+  const auto check_values = [&](std::size_t entry) {
+    const auto type = number(entry + 2, 2);
+    const std::size_t size = type == kByteNumber ? 1 : type == kLongNumber ? 4 : 2;
+    const std::size_t count = std::min<std::size_t>(number(entry + 4, 4), kMostSamples);
+    std::size_t at = entry + 8;
+    if (count * size > kInEntry) at = number(at, 4);
+    for (std::size_t i = 0; i < count && unsupported.empty(); ++i, at += size) {
+      if (at > tiff.size() || tiff.size() - at < size) return;
+      unsupported = unsupported_value(number(entry, 2), number(at, size));
+    }
+  };
   std::size_t kept = 0;
   const auto move_to_kept = [&](std::size_t entry, std::size_t size) {
     std::memmove(&tiff[first + kept * kEntry], &tiff[first + entry * kEntry], size);
   };
   for (std::size_t entry = 0; entry < entries; ++entry) {
     const std::size_t at = first + entry * kEntry;
-    const auto tag = number(at, 2);
-    if (std::ranges::find(kPixelTags, tag) == kPixelTags.end()) continue;
-    if (unsupported.empty() && tag == kCompression) {
-      const std::size_t bytes = number(at + 2, 2) == kLongNumber ? 4 : 2;
-      unsupported = unsupported_compression(number(at + 8, bytes));
-    }
-    if (unsupported.empty() && tag == kTileWidth) unsupported = "tiles";
+    check_values(at);
+    if (std::ranges::find(kPixelTags, number(at, 2)) == kPixelTags.end()) continue;
     move_to_kept(entry, kEntry);
     ++kept;
   }

@@ -90,26 +90,54 @@ TEST_F(StillPictureTest, ATiffIsTurnedUprightWhateverElseItsTagsSay) {
 }
 
 TEST_F(StillPictureTest, ATiffThatFfmpegCannotDecodeIsUnsupportedNeitherBlackNorCorrupt) {
-  ASSERT_TRUE(
-      make("import struct\n"
-           "from PIL import Image\n"
-           "for mode in ['RGB', 'L']:\n"
-           "    Image.new(mode, (40, 24), 'white').save(f'{mode}.tiff', compression='jpeg')\n"
-           "plain = open('a.tiff', 'rb').read()\n"
-           "tiles, zstd = bytearray(plain), bytearray(plain)\n"
-           "directory = struct.unpack_from('<I', plain, 4)[0]\n"
-           "for entry in range(directory + 2, directory + 2 + 12 * plain[directory], 12):\n"
-           "    tag = struct.unpack_from('<H', plain, entry)[0]\n"
-           "    if tag == 278: struct.pack_into('<H', tiles, entry, 322)\n"
-           "    if tag == 259: struct.pack_into('<H', zstd, entry + 8, 50000)\n"
-           "open('tiles.tiff', 'wb').write(tiles)\n"
-           "open('zstd.tiff', 'wb').write(zstd)\n"));
+  ASSERT_TRUE(make(
+      "import struct\n"
+      "from PIL import Image\n"
+      "for mode in ['RGB', 'L']:\n"
+      "    Image.new(mode, (40, 24), 'white').save(f'{mode}.tiff', compression='jpeg')\n"
+      "plain = open('a.tiff', 'rb').read()\n"
+      "tiles, zstd = bytearray(plain), bytearray(plain)\n"
+      "directory = struct.unpack_from('<I', plain, 4)[0]\n"
+      "for entry in range(directory + 2, directory + 2 + 12 * plain[directory], 12):\n"
+      "    tag = struct.unpack_from('<H', plain, entry)[0]\n"
+      "    if tag == 278: struct.pack_into('<H', tiles, entry, 322)\n"
+      "    if tag == 259: struct.pack_into('<H', zstd, entry + 8, 50000)\n"
+      "open('tiles.tiff', 'wb').write(tiles)\n"
+      "open('zstd.tiff', 'wb').write(zstd)\n"
+      "for mode in ['F', 'I', 'LAB']: Image.new(mode, (40, 24)).save(f'{mode}.tiff')\n"
+      "sample_format = 339\n"
+      "for mode, kinds in [('L', 2), ('LA', (2, 2)), ('RGB', (3, 3, 3)), ('RGB', (1, 1, 2))]:\n"
+      "    tags = {sample_format: kinds}\n"
+      "    Image.new(mode, (40, 24)).save(f'{mode}_{kinds}.tiff', tiffinfo=tags)\n"));
+  constexpr const char* kNotWhole = "samples that are not whole numbers from 0";
   for (const auto& [name, why] :
        {std::pair{"RGB", "JPEG inside"}, std::pair{"L", "JPEG inside"}, std::pair{"tiles", "tiles"},
-        std::pair{"zstd", "compression 50000"}}) {
+        std::pair{"zstd", "compression 50000"}, std::pair{"F", "samples of 32 bits"},
+        std::pair{"I", "samples of 32 bits"}, std::pair{"LAB", "CIELAB colours"},
+        std::pair{"L_2", kNotWhole}, std::pair{"LA_(2, 2)", kNotWhole},
+        std::pair{"RGB_(3, 3, 3)", kNotWhole}, std::pair{"RGB_(1, 1, 2)", kNotWhole}}) {
     const auto failure = decoded(cat(name, ".tiff")).failure;
     EXPECT_EQ(failure.reason, "unsupported") << name;
     EXPECT_EQ(failure.detail, cat("a TIFF with ", why));
+  }
+}
+
+TEST_F(StillPictureTest, ATiffMaySayThatItsSamplesAreWholeNumbers) {
+  ASSERT_TRUE(
+      make("from PIL import Image\n"
+           "for kind in [1, 4]:\n"
+           "    tags = {339: (kind, kind, kind)}\n"
+           "    Image.open('a.png').save(f'kind{kind}.tiff', tiffinfo=tags)\n"
+           "kind = bytearray(open('kind1.tiff', 'rb').read())\n"
+           "at = kind.index((339).to_bytes(2, 'little') + (3).to_bytes(2, 'little')) + 8\n"
+           "kind[at:at + 4] = (2 ** 32 - 3).to_bytes(4, 'little')\n"
+           "open('nowhere.tiff', 'wb').write(kind)\n"));
+  const auto expected = decoded("a.png");
+  ASSERT_TRUE(expected.picture);
+  for (const char* name : {"kind1.tiff", "kind4.tiff", "nowhere.tiff"}) {
+    const auto got = decoded(name);
+    ASSERT_TRUE(got.picture) << name << ": " << got.failure.detail;
+    EXPECT_EQ(*got.picture, *expected.picture) << name;
   }
 }
 

@@ -31,6 +31,7 @@ TEST_F(Video, FramesComeInOrderWithKeyLabelClipAndIndex) {
     const int number = static_cast<int>(first ? i : i - 30);
     EXPECT_EQ(shown_number(samples[i].picture), number);
     EXPECT_EQ(samples[i].index, i);
+    EXPECT_NEAR(samples[i].seconds, number / 25.0, 1e-6);
     EXPECT_EQ(relative(samples[i]), cat(first ? "cat/a.mp4#" : "dog/b.mp4#", number));
     EXPECT_EQ(samples[i].label, first ? "cat" : "dog");
     EXPECT_EQ(samples[i].clip, samples[first ? 0 : 30].clip);
