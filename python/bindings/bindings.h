@@ -6,6 +6,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,14 +14,30 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include "riffle/base/error.h"
 #include "riffle/base/fields.h"
+#include "riffle/base/text.h"
 
 namespace riffle::python {
 
 namespace py = pybind11;
 
-// A name that need not be UTF-8, such as a file's, a label or a place in a folder. In Python it is
-// what os.fsdecode() makes of it, so that open() finds the file.
+// Returns what str() makes of an object as one line, whatever is in it. Requires the GIL.
+inline std::string line_of(py::handle object) {
+  const auto text = py::reinterpret_steal<py::object>(PyObject_Str(object.ptr()));
+  const auto encoded = py::reinterpret_steal<py::object>(
+      text ? PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace") : nullptr);
+  if (!encoded) {
+    PyErr_Clear();
+    return "(no text)";
+  }
+  return printable(
+      {PyBytes_AsString(encoded.ptr()), static_cast<std::size_t>(PyBytes_Size(encoded.ptr()))});
+}
+
+// A text that need not be UTF-8, such as a file's name, a label or a place in a folder. In Python
+// it is what os.fsdecode() makes of it, so that open() finds the file. One with a character that no
+// bytes stand for is refused with Error.
 struct Name {
   std::string bytes;
 
@@ -39,7 +56,7 @@ inline std::vector<std::string> texts_of(const std::vector<Name>& names) {
 }
 
 // Configuration keys with their values as text.
-using Settings = std::vector<std::pair<std::string, std::string>>;
+using Settings = std::vector<std::pair<Name, Name>>;
 
 // Sets the fields of a configuration struct. Throws Error for an unknown key, naming the nearest.
 template <typename Config>
@@ -47,7 +64,7 @@ Config configured(const Settings& settings) {
   Config config;
   Fields fields;
   config.describe(fields);
-  for (const auto& [key, value] : settings) fields.set(key, value);
+  for (const auto& [key, value] : settings) fields.set(key.bytes, value.bytes);
   return config;
 }
 
@@ -74,7 +91,8 @@ struct type_caster<riffle::python::Name> {
         PyUnicode_AsEncodedString(from.ptr(), "utf-8", "surrogateescape"));
     if (!encoded) {
       PyErr_Clear();
-      return false;
+      throw riffle::Error(riffle::cat("'", riffle::python::line_of(from),
+                                      "' has half of a character (a lone surrogate)"));
     }
     value.bytes.assign(PyBytes_AsString(encoded.ptr()),
                        static_cast<std::size_t>(PyBytes_Size(encoded.ptr())));

@@ -9,11 +9,11 @@ namespace {
 constexpr const char* kPictures = "pictures";
 
 OwnedBuffer make_buffer(const Settings& settings, std::int64_t batch, int size,
-                        std::int64_t feature_dim, std::uint64_t seed, const std::string& device) {
+                        std::int64_t feature_dim, std::uint64_t seed, const Name& device) {
   const auto config = configured<BufferConfig>(settings);
   const py::gil_scoped_release release;
   return {"ReplayBuffer", std::make_shared<SharedBuffer>(std::make_shared<ReplayBuffer>(
-                              config, batch, size, feature_dim, seed, open_device(device)))};
+                              config, batch, size, feature_dim, seed, open_device(device.bytes)))};
 }
 
 // What a list of attributes of the samples looks like in Python.
@@ -29,15 +29,16 @@ auto column(Member SlotInfo::*member) {
 
 void insert(const OwnedBuffer& buffer, const at::Tensor& pictures,
             const std::optional<at::Tensor>& features, const std::vector<std::int64_t>& clips,
-            const std::vector<Name>& labels, std::uint64_t first) {
-  buffer->use([=](ReplayBuffer& to) {
+            const std::vector<Name>& labels) {
+  buffer->use([=, inserted = buffer->inserted()](ReplayBuffer& to) {
     std::vector<Sample> samples(static_cast<std::size_t>(pictures.size(0)));
     for (std::size_t i = 0; i < samples.size(); ++i) {
-      samples[i].index = first + i;
+      samples[i].index = *inserted + i;
       if (!clips.empty()) samples[i].clip = clips[i];
       if (!labels.empty()) samples[i].label = labels[i].bytes;
     }
     to.insert(samples, pictures, [&](const Pictures&) { return features.value_or(at::Tensor()); });
+    *inserted += samples.size();
   });
 }
 
@@ -137,12 +138,19 @@ void bind_buffer(py::module_& module) {
                return state;
              });
            })
-      .def("restore", [](const OwnedBuffer& buffer, const NamedTensors& state) {
-        buffer->use([=](ReplayBuffer& to) {
-          to.restore(state);
-          put_pictures(state, to);
-        });
-      });
+      .def("inserted",
+           [](const OwnedBuffer& buffer) {
+             return buffer->use(
+                 [inserted = buffer->inserted()](ReplayBuffer&) { return *inserted; });
+           })
+      .def("restore",
+           [](const OwnedBuffer& buffer, const NamedTensors& state, std::uint64_t inserted) {
+             buffer->use([=, to_inserted = buffer->inserted()](ReplayBuffer& to) {
+               to.restore(state);
+               put_pictures(state, to);
+               *to_inserted = inserted;
+             });
+           });
 }
 
 }  // namespace riffle::python

@@ -13,10 +13,10 @@ namespace {
 
 using Weights = std::pair<NamedTensors, std::map<std::string, std::string>>;
 
-Weights read_weights(const Name& from, const std::string& checkpoint) {
+Weights read_weights(const Name& from, const Name& checkpoint) {
   return Background::run_once(
       [=]() -> Weights {
-        const ModelSource source = open_model(from.bytes, checkpoint);
+        const ModelSource source = open_model(from.bytes, checkpoint.bytes);
         const EncoderWeights weights =
             encoder_weights(*source.objective, source.model, source.size);
         return {weights.tensors, weights.metadata()};
@@ -33,15 +33,15 @@ struct Embedded {
   std::vector<std::string> keys;
 };
 
-py::tuple embed_stream(const Name& from, const std::string& checkpoint, const OwnedStream& input,
+py::tuple embed_stream(const Name& from, const Name& checkpoint, const OwnedStream& input,
                        std::int64_t samples, std::int64_t size, std::int64_t batch,
-                       const std::string& device) {
+                       const Name& device) {
   const auto stream = input->hand_over();
   const Stop stop = make_stop();
   const Embedded embedded = Background::run_once(
       [=] {
-        const EncoderSource source = open_encoder(from.bytes, checkpoint);
-        source.encoder->to(open_device(device.empty() ? source.device : device));
+        const EncoderSource source = open_encoder(from.bytes, checkpoint.bytes);
+        source.encoder->to(open_device(device.bytes.empty() ? source.device : device.bytes));
         Embedded result;
         StoppableStream pictures(stream, stop);
         embed(*source.encoder, pictures, samples, source.picture_size(size), batch,
@@ -74,17 +74,17 @@ py::dict probe_dict(const ProbeResult& result) {
   return dict;
 }
 
-py::dict probe_run(const Name& from, const std::string& checkpoint, const OwnedStream& train,
-                   const OwnedStream& val, const std::string& recipe, std::int64_t samples,
-                   std::int64_t size, const std::string& device) {
+py::dict probe_run(const Name& from, const Name& checkpoint, const OwnedStream& train,
+                   const OwnedStream& val, const Name& recipe, std::int64_t samples,
+                   std::int64_t size, const Name& device) {
   const auto train_stream = train->hand_over();
   const auto val_stream = val->hand_over();
   const Stop stop = make_stop();
   return probe_dict(Background::run_once(
       [=] {
-        const LinearRecipe linear = linear_recipe(recipe);
-        const ModelSource source = open_model(from.bytes, checkpoint);
-        source.objective->to(open_device(device.empty() ? source.device : device));
+        const LinearRecipe linear = linear_recipe(recipe.bytes);
+        const ModelSource source = open_model(from.bytes, checkpoint.bytes);
+        source.objective->to(open_device(device.bytes.empty() ? source.device : device.bytes));
         const EncoderInput input = source.picture_size(size);
         const auto collected = [&](const std::shared_ptr<Stream>& stream) {
           StoppableStream stoppable(stream, stop);
@@ -104,11 +104,11 @@ py::dict probe_run(const Name& from, const std::string& checkpoint, const OwnedS
 
 py::dict probe_features(const at::Tensor& train, const std::vector<Name>& train_labels,
                         const at::Tensor& val, const std::vector<Name>& val_labels,
-                        const std::string& recipe) {
+                        const Name& recipe) {
   return probe_dict(Background::run_once(
       [=] {
         return probe(LabelledFeatures{train, texts_of(train_labels)},
-                     LabelledFeatures{val, texts_of(val_labels)}, linear_recipe(recipe));
+                     LabelledFeatures{val, texts_of(val_labels)}, linear_recipe(recipe.bytes));
       },
       {}));
 }

@@ -15,7 +15,7 @@ namespace {
 
 Config learning_config(const Settings& settings) {
   ConfigBuilder builder;
-  for (const auto& [key, value] : settings) builder.set(key, value);
+  for (const auto& [key, value] : settings) builder.set(key.bytes, value.bytes);
   return builder.build();
 }
 
@@ -119,11 +119,7 @@ void bind_learner(py::module_& module) {
                             std::make_shared<LearnerHandle>(stream->hand_over(), config));
       }))
       .def("advance", &advance)
-      .def("stop",
-           [](const OwnedLearner& learner) {
-             const py::gil_scoped_release release;
-             learner->stop();
-           })
+      .def("stop", &OwnedLearner::stop)
       .def("close", &OwnedLearner::close)
       .def("update",
            [](const OwnedLearner& learner) {

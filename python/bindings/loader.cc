@@ -112,11 +112,7 @@ void bind_loader(py::module_& module) {
   py::class_<OwnedLoader>(module, "ReplayLoader")
       .def(py::init(&make_loader))
       .def("next", [](const OwnedLoader& loader) { return loader->next(); })
-      .def("stop",
-           [](const OwnedLoader& loader) {
-             const py::gil_scoped_release release;
-             loader->stop();
-           })
+      .def("stop", &OwnedLoader::stop)
       .def("close", &OwnedLoader::close)
       .def("draws", get(&Replay::draws))
       .def("samples_seen", get(&Replay::samples_seen))

@@ -12,10 +12,10 @@ using Slots = std::vector<std::int64_t>;
 using Ages = std::vector<std::uint64_t>;
 
 NearestIndexConfig index_config(const Settings& settings, std::int64_t slots, std::int64_t dim,
-                                const std::string& device) {
+                                const Name& device) {
   const auto config = configured<BufferConfig>(settings);
   config.validate();
-  const PolicySetting setting{config, slots, dim, /*seed=*/0, open_device(device)};
+  const PolicySetting setting{config, slots, dim, /*seed=*/0, open_device(device.bytes)};
   if (config.policy == "minred") return MinRed::index_config(setting);
   if (config.policy == "merge") return Merge::index_config(setting);
   throw Error(cat("a NearestIndex has the policy minred or merge, not ", config.policy));
@@ -68,11 +68,11 @@ std::pair<Slots, Slots> take(const OwnedIndex& index, std::int64_t n) {
 
 void bind_nearest(py::module_& module) {
   py::class_<OwnedIndex>(module, "NearestIndex")
-      .def(py::init([](const Settings& settings, std::int64_t slots, std::int64_t dim,
-                       const std::string& device) {
-        return OwnedIndex("NearestIndex",
-                          std::make_shared<Index>(index_config(settings, slots, dim, device)));
-      }))
+      .def(py::init(
+          [](const Settings& settings, std::int64_t slots, std::int64_t dim, const Name& device) {
+            return OwnedIndex("NearestIndex",
+                              std::make_shared<Index>(index_config(settings, slots, dim, device)));
+          }))
       .def("set",
            [](const OwnedIndex& index, Slots slots, Ages ages, at::Tensor features) {
              index->write(features, [=](NearestIndex& to) { to.set(slots, ages, features); });

@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "python/bindings/bindings.h"
 #include <unistd.h>
@@ -16,22 +18,14 @@ namespace riffle::python {
 
 // Holds an object. Access from a forked process throws Error; there, the object is never destroyed,
 // since that would wait for threads that do not exist. It is destroyed without the GIL, which its
-// threads may want.
+// threads may want, whoever holds it last. The methods need the GIL.
 template <typename T>
 class Owned {
  public:
   Owned(std::string name, std::shared_ptr<T> object)
-      : name_(std::move(name)), object_(std::move(object)) {}
+      : name_(std::move(name)), object_(destroyed_without_gil(std::move(object))) {}
   Owned(Owned&&) = default;
-  ~Owned() {
-    if (!object_) return;
-    if (getpid() != process_) {
-      new std::shared_ptr<T>(std::move(object_));
-    } else if (PyGILState_Check() != 0) {
-      const py::gil_scoped_release release;
-      object_.reset();
-    }
-  }
+  ~Owned() { leak_in_a_fork(); }
 
   // A call holds the object until it returns, though another thread may close it meanwhile.
   std::shared_ptr<T> operator->() const { return get(); }
@@ -45,21 +39,41 @@ class Owned {
     return object_;
   }
 
+  // Ends the waits of other threads' calls.
+  void stop() const {
+    const auto object = get();
+    const py::gil_scoped_release release;
+    object->stop();
+  }
+
   // Stops the object, waits for calls of other threads to return, as long as there is an
-  // interpreter for them to return to, and destroys it; later access throws Error.
+  // interpreter for them to return to, and destroys it; access from then on throws Error.
   void close() {
-    if (object_ && getpid() == process_) {
-      const py::gil_scoped_release release;
-      object_->stop();
-      for (int i = 0; i < kPatience && object_.use_count() > 1; ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      }
+    leak_in_a_fork();
+    const auto object = std::exchange(object_, nullptr);
+    if (!object) return;
+    const py::gil_scoped_release release;
+    object->stop();
+    for (int i = 0; i < kPatience && object.use_count() > 1; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    const Owned closing(std::move(*this));
   }
 
  private:
   static constexpr int kPatience = 1000;
+
+  static std::shared_ptr<T> destroyed_without_gil(std::shared_ptr<T> object) {
+    T* const held = object.get();
+    return {held, [object = std::move(object)](T*) mutable {
+              std::optional<py::gil_scoped_release> release;
+              if (PyGILState_Check() != 0) release.emplace();
+              object.reset();
+            }};
+  }
+
+  void leak_in_a_fork() {
+    if (object_ && getpid() != process_) new std::shared_ptr<T>(std::move(object_));
+  }
 
   std::string name_;
   std::shared_ptr<T> object_;

@@ -5,6 +5,7 @@
 #include "python/bindings/pictures.h"
 
 #include "riffle/base/error.h"
+#include "riffle/base/log.h"
 #include "riffle/base/text.h"
 
 namespace riffle::python {
@@ -18,9 +19,9 @@ Result call(const py::object& object, const char* method, const Arguments&... ar
   try {
     return object.attr(method)(arguments...).template cast<Result>();
   } catch (py::error_already_set& error) {
-    const std::string name = py::str(error.type().attr("__name__"));
-    const auto text = py::str(error.value()).cast<Name>();
-    throw Error(cat("the stream failed: ", name, ": ", text.bytes), ErrorKind::failure);
+    throw Error(cat("the stream failed: ", line_of(error.type().attr("__name__")), ": ",
+                    line_of(error.value())),
+                ErrorKind::failure);
   }
 }
 
@@ -49,6 +50,13 @@ void PythonStream::seek(const std::string& position) {
   given_ = call<std::uint64_t>(source_, "seek", Name{position});
 }
 
-void PythonStream::stop() { call<py::object>(source_, "stop"); }
+// Called by destructors too, which must not throw.
+void PythonStream::stop() {
+  try {
+    call<void>(source_, "stop");
+  } catch (const Error& error) {
+    log_warning(error.what());
+  }
+}
 
 }  // namespace riffle::python

@@ -10,7 +10,7 @@ void bind_run(py::module_& module) {
     Fields fields;
     config.describe(fields);
     Settings values;
-    for (const auto& field : fields.all()) values.emplace_back(field.key, field.get());
+    for (const auto& field : fields.all()) values.emplace_back(Name{field.key}, Name{field.get()});
     return values;
   });
   module.def("run_checkpoints",

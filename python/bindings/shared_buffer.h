@@ -1,6 +1,7 @@
 // A replay buffer that Python and a loader hold together.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -27,9 +28,12 @@ class SharedBuffer {
     return work_.run_short([buffer = buffer_, call = std::move(call)] { return call(*buffer); });
   }
   const std::shared_ptr<ReplayBuffer>& get() const { return buffer_; }
+  // The samples that Python inserted: for work.
+  const std::shared_ptr<std::uint64_t>& inserted() const { return inserted_; }
 
  private:
   std::shared_ptr<ReplayBuffer> buffer_;
+  std::shared_ptr<std::uint64_t> inserted_ = std::make_shared<std::uint64_t>(0);
   Background work_;
 };
 

@@ -52,11 +52,7 @@ void bind_streams(py::module_& module) {
       .def("position", [](const OwnedStream& stream) { return Name{stream->position()}; })
       .def("seek", [](const OwnedStream& stream, const Name& to) { stream->seek(to.bytes); })
       .def("skipped", [](const OwnedStream& stream) { return stream->skipped(); })
-      .def("stop",
-           [](const OwnedStream& stream) {
-             const py::gil_scoped_release release;
-             stream->stop();
-           })
+      .def("stop", &OwnedStream::stop)
       .def("close", &OwnedStream::close);
   module.def("open_stream", &open_uri);
   module.def("open_python_stream", &open_python);

@@ -93,7 +93,6 @@ class ReplayBuffer:
         values = settings({"policy": policy, "capacity": capacity, **options}, "buffer")
         self._buffer = _riffle.ReplayBuffer(values, batch, size, feature_dim, checked_seed(seed),
                                             str(device))
-        self._inserted = 0
         self._sampled = 0
         self._seed = seed
         self._feature_dim = feature_dim
@@ -121,14 +120,7 @@ class ReplayBuffer:
         clip_list = [] if clips is None else integers(clips, "clips")
         label_list = [] if labels is None else texts(labels, "labels")
         rows = None if features is None else self._checked(features, count)
-        # Counted before, since other threads may insert meanwhile, and Ctrl-C ends the wait alone.
-        first = self._inserted
-        self._inserted += count
-        try:
-            self._buffer.insert(pixels, rows, clip_list, label_list, first)
-        except Error:
-            self._inserted -= count
-            raise
+        self._buffer.insert(pixels, rows, clip_list, label_list)
 
     def sample(self, n: int) -> Batch:
         """Returns n distinct samples, drawn at random. A function of the seed and the draws before.
@@ -197,15 +189,15 @@ class ReplayBuffer:
         >>> again.sample(4).indices == buffer.sample(4).indices
         True
         """
-        return {"buffer": dict(self._buffer.save()), "inserted": self._inserted,
+        return {"buffer": dict(self._buffer.save()), "inserted": self._buffer.inserted(),
                 "sampled": self._sampled}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continues as the buffer of state_dict() would; it must have been made in the same way."""
         if not {"buffer", "inserted", "sampled"} <= state.keys():
             raise Error("this is not the state_dict() of a ReplayBuffer")
-        self._buffer.restore(list(state["buffer"].items()))
-        self._inserted, self._sampled = state["inserted"], state["sampled"]
+        self._buffer.restore(list(state["buffer"].items()), state["inserted"])
+        self._sampled = state["sampled"]
 
     @property
     def capacity(self) -> int:

@@ -117,6 +117,8 @@ def probe(encoder: Encoder, train: Stream | str | Iterable[Any], val: Stream | s
     >>> sorted(result)
     ['knn_top1', 'linear_top1', 'linear_top5', 'recipe', 'standard_error']
     """
+    if samples < 0:
+        raise Error(f"samples must be at least 0, not {samples}")
     if not isinstance(encoder, nn.Module):
         return _riffle.probe_run(os.fspath(encoder), checkpoint, as_stream(train)._handle,
                                  as_stream(val)._handle, recipe, samples, size, device)

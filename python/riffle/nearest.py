@@ -200,7 +200,7 @@ class NearestIndex:
             raise Error(f"features must be [{len(names)}, {self._dim}], not {list(rows.shape)}")
         if ages is None:
             ages = range(self._changes, self._changes + len(names))
-        when = integers(ages, "ages")
+        when = integers(ages, "ages", bits=64)
         if len(when) != len(names):
             raise Error(f"{len(when)} ages for {len(names)} slots")
         if min(when, default=0) < 0:

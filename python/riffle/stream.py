@@ -8,6 +8,7 @@ from torch import Tensor
 
 from . import _riffle
 from ._closing import close_at_exit
+from ._lists import require_room
 from ._load import Error
 from ._pictures import channels_first, one_picture
 
@@ -116,6 +117,7 @@ class _Source:
             clip = operator.index(item.clip)
         except TypeError:
             raise Error(f"the clip of a sample must be a whole number, not {item.clip!r:.60}") from None
+        require_room(clip, "the clip of a sample")
         self._given += 1
         return picture, clip, item.label, item.key
 
@@ -126,7 +128,8 @@ class _Source:
 
     def seek(self, text: str) -> int:
         given, _, position = text.partition(" ")
-        if not given.isdecimal() or bool(position) != hasattr(self._iterable, "position"):
+        known = hasattr(self._iterable, "position")
+        if not given.isdecimal() or int(given) >= 2**64 or bool(position) != known:
             raise ValueError(f"'{text}' is not a position of this stream")
         if position:
             self._iterable.seek(position)  # type: ignore[attr-defined]

@@ -63,6 +63,19 @@ def test_labels_need_not_be_utf_8():
     assert set(batch.labels) == {label} and batch.clips == batch.indices
 
 
+def test_what_was_not_inserted_is_not_counted():
+    buffer = riffle.ReplayBuffer("minred", capacity=16, size=32, feature_dim=4, batch=8)
+    for refused in ({"labels": ["\ud800"] * 8}, {"features": torch.full((8, 4), float("nan"))}):
+        with pytest.raises(riffle.Error):
+            buffer.insert(pictures(8), **refused)
+    buffer.insert(pictures(8), torch.randn(8, 4))
+    assert sorted(buffer.sample(8).indices) == list(range(8))
+    again = riffle.ReplayBuffer("minred", capacity=16, size=32, feature_dim=4, batch=8)
+    again.load_state_dict(buffer.state_dict())
+    again.insert(pictures(8), torch.randn(8, 4))
+    assert sorted(again.sample(16).indices) == list(range(16))
+
+
 @pytest.mark.parametrize("policy", ["merge", "minred", "reservoir", "fifo"])
 def test_state_is_exact(policy, tmp_path):
     buffer = filled(policy)
@@ -100,6 +113,10 @@ def test_features_may_need_a_gradient():
     (lambda: filled().insert(pictures(8), labels=["one"]), "1 labels for 8"),
     (lambda: filled().insert(pictures(8), labels=[3] * 8), "labels must be strings, not int"),
     (lambda: filled().insert(pictures(8), clips=[0.5] * 8), "clips must be a list of whole numbers"),
+    (lambda: filled().insert(pictures(8), clips=[2**63] * 8), r"clips must be in \[-2\^63, 2\^63\)"),
+    (lambda: filled().insert(pictures(8), labels=["\ud800"] * 8), r"'\\ud800' has half of a character"),
+    (lambda: filled(draw="\ud800"), r"'\\ud800' has half of a character"),
+    (lambda: riffle.ReplayBuffer(device="\ud800"), r"'\\ud800' has half of a character"),
     (lambda: filled().insert(torch.zeros(8, 3, 0, 0, dtype=torch.uint8)), r"\[n, 3, height, width\]"),
     (lambda: filled().track(filled().sample(4), None), "features must be"),
     (lambda: filled(seed=-1), r"seed must be in \[0, 2\^64\), not -1"),
@@ -107,6 +124,7 @@ def test_features_may_need_a_gradient():
     (lambda: riffle.ReplayBuffer("fifo", capacity=8, batch=0), "batch must be at least 1, not 0"),
     (lambda: filled().sample(17), "17 of 16"),
     (lambda: filled().pictures([99]), "slot 99"),
+    (lambda: filled().pictures([2**63]), r"slots must be in \[-2\^63, 2\^63\)"),
     (lambda: filled().load_state_dict({}), "state_dict"),
     (lambda: filled().load_state_dict({"buffer": {}}), "state_dict"),
     (lambda: filled().pictures(["first"]), "slots must be a list of whole numbers"),

@@ -186,6 +186,7 @@ def test_an_encoder_of_16_bits_takes_pictures():
     (lambda: riffle.load_encoder("no/such/run"), "no/such/run"),
     (lambda: riffle.embed(torch.nn.Flatten(), "synthetic:", samples=3), "size=224"),
     (lambda: riffle.embed(torch.nn.Flatten(), "synthetic:", samples=-1, size=8), "samples must be at least 0"),
+    (lambda: riffle.probe("no/such/run", LABELLED % 1, LABELLED % 2, samples=-1), "samples must be at least 0"),
     (lambda: riffle.embed(Pair(), "synthetic:", samples=3, size=8), r"a tensor \[n, dim\], not tuple"),
     (lambda: riffle.probe(riffle.ResNet(size=32), LABELLED % 1, LABELLED % 2, recipe="cashed"), "cached"),
 ])

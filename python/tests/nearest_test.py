@@ -99,6 +99,12 @@ def test_state_is_exact(tmp_path):
     assert torch.equal(index.take(40).slots, again.take(40).slots)
 
 
+def test_ages_have_64_bits():
+    index = riffle.NearestIndex(2, 2)
+    index.set([0, 1], torch.ones(2, 2), ages=[2**64 - 1, 2**63])
+    assert index.take(1).slots.tolist() == [1]
+
+
 def test_distances_are_to_the_nearest_other():
     index = riffle.NearestIndex(3, 2)
     index.set([0, 2], [[1.0, 0.0], [0.0, 2.0]])
@@ -114,6 +120,7 @@ def test_distances_are_to_the_nearest_other():
     (lambda index: index.set([0.5], torch.ones(1, 2)), "whole numbers"),
     (lambda index: index.set(numpy.array([0.5]), torch.ones(1, 2)), "whole numbers"),
     (lambda index: index.set([0], torch.ones(1, 2), ages=[-1]), "negative"),
+    (lambda index: index.set([0], torch.ones(1, 2), ages=[2**64]), r"ages must be in \[-2\^63, 2\^64\)"),
     (lambda index: index.set([0], numpy.array([["a", "b"]])), "numbers"),
     (lambda index: index.erase([1]), "slot 1 has no row"),
     (lambda index: index.load_state_dict({}), "state_dict"),

@@ -142,6 +142,51 @@ def test_threads_share_a_loader():
     assert sorted(in_threads(lambda: [batch.update for batch in loader])) == list(range(loader.update))
 
 
+def test_threads_stop_and_close_what_they_share():
+    def end(loader):
+        try:
+            loader.stop()
+        except riffle.Error as error:
+            assert str(error) == "this ReplayLoader was closed"
+        loader.close()
+        return []
+
+    for _ in range(20):
+        loader = make_loader()
+        in_threads(lambda: end(loader))
+        with pytest.raises(riffle.Error, match="this ReplayLoader was closed"):
+            next(loader)
+
+
+LAST_TO_LEAVE = """
+import threading, torch, riffle
+stopping, go = threading.Event(), threading.Event()
+class Camera:
+    def __iter__(self):
+        for _ in range(32): yield torch.zeros(3, 32, 32, dtype=torch.uint8)
+        go.wait()
+        sum(range(10_000_000))  # needs the GIL for longer than the loader's end
+    def stop(self):
+        if not stopping.is_set():
+            stopping.set()
+            go.wait()
+loader = riffle.ReplayLoader(Camera(), riffle.ReplayBuffer("fifo", 32, 32, batch=8), batch=8)
+next(loader)
+stopper = threading.Thread(target=loader.stop)
+stopper.start()
+stopping.wait()
+loader.close()
+go.set()
+stopper.join()
+print("ended")
+"""
+
+
+def test_a_call_that_outlives_its_object_destroys_it():
+    done = subprocess.run([sys.executable, "-c", LAST_TO_LEAVE], capture_output=True, text=True, timeout=600)
+    assert done.stdout == "ended\n" and done.stderr == "" and done.returncode == 0
+
+
 class Pictures(torch.utils.data.IterableDataset):
     def __init__(self, stream):
         self.stream = stream

@@ -140,6 +140,11 @@ def test_an_iterator_cannot_go_back():
     ([numpy.zeros((4, 4), dtype=numpy.uint8)], [], "uint8 array"),
     ([riffle.Sample(pictures(1)[0], label=3)], [], "label of a sample must be a string, not int"),
     ([riffle.Sample(pictures(1)[0], clip=0.5)], [], "clip of a sample must be a whole number, not 0.5"),
+    ([riffle.Sample(pictures(1)[0], clip=2**63)], [], r"clip of a sample must be in \[-2\^63, 2\^63\)"),
+    ([riffle.Sample(pictures(1)[0], label="\ud800")], [], r"'\\ud800' has half of a character"),
+    ([riffle.Sample(pictures(1)[0], key="\ud800")], [], r"'\\ud800' has half of a character"),
+    ("folder:a\n\ud800", [], r"'folder:a\\x0a\\ud800' has half of a character"),
+    ("synthetic:", ["limit:samples=\ud800"], r"ud800' has half of a character"),
 ])
 def test_errors_are_one_line_that_says_what_to_do(source, shapes, message):
     require_refusal(lambda: next(riffle.open_stream(source, shapes)), message)
@@ -156,8 +161,43 @@ def test_what_a_python_stream_raises_is_named():
         next(stream)
 
 
+class Unspeakable(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("raised, message", [
+    (OSError("no\npicture"), r"OSError: no\\x0apicture"),
+    (OSError("no \ud800"), r"OSError: no \\ud800"),
+    (Unspeakable(), r"Unspeakable: \(no text\)"),
+], ids=["lines", "surrogate", "no text"])
+def test_what_a_python_stream_raises_is_one_line_whatever_it_says(raised, message):
+    def broken():
+        raise raised
+        yield
+
+    require_refusal(lambda: next(riffle.open_stream(broken())), f"^the stream failed: {message}$")
+
+
+def test_a_place_that_no_stream_reaches_is_refused():
+    stream = riffle.open_stream(Camera())
+    require_refusal(lambda: stream.seek(f"{2**64} frame 5"), "is not a position")
+
+
+def test_a_stop_that_fails_is_a_warning(capfd):
+    class Unstoppable(Camera):
+        def stop(self):
+            raise OSError("no way")
+
+    stream = riffle.open_stream(Unstoppable())
+    next(stream)
+    stream.close()
+    assert "OSError: no way" in capfd.readouterr().err
+
+
 def test_a_closed_stream_says_so():
     stream = riffle.open_stream(SYNTHETIC)
     stream.close()
-    with pytest.raises(riffle.Error, match="was closed"):
+    stream.close()
+    with pytest.raises(riffle.Error, match="this stream was closed"):
         next(stream)
