@@ -3,9 +3,11 @@
 
 Embeds a stream, selects N of its pictures with riffle in one pass, and compares the mean cosine
 distance of all pictures of the stream to the nearest kept one with that of greedy k-centre, of
-k-means++ and of as many random pictures, all with the same features. With --val, a labelled
-stream, also the accuracy there of a linear classifier (ridge regression on the features) that was
-trained on the labels of the kept pictures alone. Needs numpy.
+k-means++ and of as many random pictures, all with the same features. Of a stream with junk (the
+shape of that name) also the share of junk among the kept ones, and how much of it `riffle curate`
+says stands alone. With --val, a labelled stream, also the accuracy there of a linear classifier
+(ridge regression on the features) that was trained on the labels of the kept pictures alone. Needs
+numpy.
 
     bench/curate_quality.py --riffle build/riffle --encoder runs/encoder --keep 500 \
         --stream 'shards:/data/train-*.tar' --shape clips:length=16,size=32 --samples 12800
@@ -101,14 +103,20 @@ def main():
              "--keep", options.keep, "--encoder", options.encoder, "--out", out / "kept", "--list"])
         row_of = {index: row for row, index in enumerate(indices)}
         with open(out / "kept" / "selection.csv", newline="") as table:
-            kept = [row_of[line["index"]] for line in csv.DictReader(table)]
+            lines = list(csv.DictReader(table))
+        kept = [row_of[line["index"]] for line in lines]
         val = embedded(options, options.val, [], 0, out / "val.npy") if options.val else None
 
     def measures(rows):
-        found = coverage(features, rows)
-        return [*found, accuracy(features, labels, rows, *val[:2])] if val else [*found]
+        found = [*coverage(features, rows), 100 * junk[rows].mean()]
+        return [*found, accuracy(features, labels, rows, *val[:2])] if val else found
 
     print(f"{len(features)} pictures, {len(kept)} kept")
+    junk = numpy.array([label == "junk" for label in labels])
+    if junk.any():
+        alone = [line["label"] == "junk" for line in lines if line["alone"] == "1"]
+        print(f"junk: {100 * junk.mean():.1f} % of the stream; {len(alone)} kept ones stand alone, "
+              f"{sum(alone)} of them junk, of {junk[kept].sum()} that are kept")
     ways = {
         "riffle curate, one pass": lambda *_: kept,
         "greedy k-centre, offline": greedy_k_centre,
@@ -122,8 +130,10 @@ def main():
         mean = found.mean(axis=0)
         line = (f"{name:26} mean distance {mean[0]:.4f}  99th percentile {mean[1]:.4f}  "
                 f"riffle's / its {ours / mean[0]:.3f}")
+        if junk.any():
+            line += f"  junk {mean[2]:.1f} %"
         if val:
-            line += f"  accuracy {mean[2]:.1f} +- {found[:, 2].std():.1f} %"
+            line += f"  accuracy {mean[3]:.1f} +- {found[:, 3].std():.1f} %"
         print(line)
 
 

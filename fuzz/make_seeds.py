@@ -185,7 +185,7 @@ def selection(program, folder):
                                  "--keep", "2", "--per", "label", "--batch", "4", "--assignments", "--out", "out"],
                                 cwd=folder, stderr=subprocess.PIPE, text=True)
     next(line for line in curating.stderr if line.startswith("read "))
-    time.sleep(0.5)  # a second batch
+    time.sleep(0.9)  # a second batch
     curating.send_signal(signal.SIGTERM)
     curating.wait()
     state = (folder / "out/state.safetensors").read_bytes()

@@ -67,12 +67,13 @@ void set_output(const std::string& out, CurateConfig& config) {
 
 // A selection writes no checkpoints or metrics, and takes its stream from the command.
 void require_effect(const std::string& assignment) {
-  constexpr std::array<std::string_view, 6> kRooms = {"model.", "align.",  "augment.",
-                                                      "train.", "buffer.", "run."};
-  const auto is_in = [&](std::string_view room) { return assignment.starts_with(room); };
-  if (std::ranges::any_of(kRooms, is_in)) return;
+  constexpr std::array<std::string_view, 8> kKeys = {
+      "model.",  "align.",       "augment.",  "train.",
+      "buffer.", "stream.size=", "run.seed=", "run.device="};
+  const auto begins = [&](std::string_view key) { return assignment.starts_with(key); };
+  if (std::ranges::any_of(kKeys, begins)) return;
   throw Error(cat("--set ", assignment, " does nothing here: only keys of model, align, augment, ",
-                  "train, buffer and run do"));
+                  "train and buffer do, and stream.size, run.seed and run.device"));
 }
 
 // Returns what an encoder that learns on the way is and does, unless --set says otherwise.
@@ -234,6 +235,11 @@ void add_curate_command(CLI::App& app) {
   command->add_option("--shard-size", config.shard_size, "Pictures in a tar shard, at most")
       ->check(CLI::Range(1, 100'000'000))
       ->option_text("N [10000]");
+  command
+      ->add_option("--frames", config.encoding,
+                   "How frames of films and pictures without a file are written: jpeg or png")
+      ->transform(one_of<Encoding>({{"jpeg", Encoding::jpeg}, {"png", Encoding::png}}))
+      ->option_text("WHAT [jpeg]");
   command->add_flag("--list", options->list, "Write no pictures, only selection.csv");
   command->add_flag("--assignments", config.assignments,
                     "Also write which kept picture each other one repeats");

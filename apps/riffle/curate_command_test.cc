@@ -102,6 +102,7 @@ TEST_F(CurateCommandTest, BadUsageIsRefused) {
   expect_refused(stream + "--keep 5 --out run", "not empty");
   expect_refused(stream + "--keep 5 --out x --junk some", "(valid: drop, keep, report)");
   expect_refused(stream + "--keep 5 --out x --per 1", "unknown word '1'");
+  expect_refused(stream + "--keep 5 --out x --frames gif", "(valid: jpeg, png)");
   expect_refused(stream + "--keep 5 --list --out shards:x/part-%06d.tar",
                  "--list writes no pictures");
   expect_refused(stream + "--keep 5 --out shards:x/part.tar", "not a pattern for shards");

@@ -22,6 +22,7 @@
 #include "riffle/curate/selection.h"
 #include "riffle/curate/tar_file.h"
 #include "riffle/eval/embedding.h"
+#include "riffle/stream/shapes/shape.h"
 #include "riffle/stream/uri.h"
 #include "riffle/tensors/safetensors.h"
 
@@ -44,7 +45,11 @@ std::string shard_name(const std::string& pattern, std::size_t number) {
 bool is_read_by(const std::string& stream, const fs::path& folder) {
   const Uri uri(stream);
   if (uri.scheme() != "folder" || uri.path().empty()) return false;
-  const auto whole = [](const fs::path& path) { return fs::weakly_canonical(fs::absolute(path)); };
+  const auto whole = [](const fs::path& path) {
+    std::error_code error;  // opening the stream will say what is wrong
+    const fs::path found = fs::weakly_canonical(path, error);
+    return error ? fs::absolute(path).lexically_normal() : fs::absolute(found);
+  };
   const fs::path below = whole(folder).lexically_relative(whole(uri.path()));
   // Names that begin with a dot are not read, and ".." leads out.
   return std::ranges::none_of(
@@ -127,7 +132,12 @@ class CuratingPass {
     if (foreign) {
       throw Error(cat(config_.out.string(), " is not empty; choose a new folder"));
     }
-    if (is_read_by(config_.stream, config_.out)) {
+    bool is_read = is_read_by(config_.stream, config_.out);
+    for (const Uri& shape : parse_shapes(config_.shapes)) {
+      const bool mixes = shape.scheme() == "mix" && !shape.path().empty();
+      is_read = is_read || (mixes && is_read_by(shape.path(), config_.out));
+    }
+    if (is_read) {
       throw Error(cat(config_.out.string(), " is in the folder that is read, and what is kept ",
                       "would be read again; choose a folder outside of it"));
     }
@@ -139,8 +149,9 @@ class CuratingPass {
     return {config_.out / "curate.lock", cat("the selection in ", config_.out.string())};
   }
 
-  // What a finished selection no longer needs: there is some if its process was killed at its end.
-  // What that is, only the same pass knows: of another with shards, pictures/ is the selection.
+  // Removes what a finished selection no longer needs, which is there if its process was killed at
+  // its end. Only for the same pass: where shards were asked for, pictures/ is no longer needed,
+  // and otherwise it is the selection.
   void remove_rest() const {
     if (!fs::exists(state_path())) return;
     const FileLock lock = new_lock();
@@ -222,6 +233,7 @@ class CuratingPass {
       for (const auto& [slot, place] : change.entered) {
         selector.set_file(slot, files_.add(samples[place]));
       }
+      state_.examples().take(samples, change.repeats);
     }
     if (log_) {
       std::string lines;
@@ -262,8 +274,11 @@ class CuratingPass {
       std::erase_if(pictures_kept, [](const Chosen& picture) { return picture.alone; });
     }
     result.kept = std::ssize(pictures_kept);
-    write_atomically(config_.out / "selection.html",
-                     selection_page(pictures_kept, state_.samples(), config_.stream, pictures()));
+    write_atomically(config_.out / "selection.html", selection_page({.pictures = pictures_kept,
+                                                                     .examples = state_.examples(),
+                                                                     .samples = state_.samples(),
+                                                                     .stream = config_.stream,
+                                                                     .folder = pictures()}));
     if (config_.assignments) {
       write_assignments(log_path(), pictures_kept, config_.out / "assignments.csv");
     }

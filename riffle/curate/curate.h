@@ -21,6 +21,7 @@
 #include <string>
 
 #include "riffle/curate/learning_encoder.h"
+#include "riffle/curate/originals.h"
 #include "riffle/curate/selector.h"
 #include "riffle/dist/ranks.h"
 #include "riffle/eval/embedding.h"
@@ -55,6 +56,8 @@ struct CurateConfig {
   // empty: none. In each at most `shard_size` pictures.
   std::string shards;
   std::int64_t shard_size = 10000;
+  // Of pictures that have no file of their own.
+  Encoding encoding = Encoding::jpeg;
   bool assignments = false;
   Alone alone = Alone::keep;
   double save_every_s = 60;

@@ -78,17 +78,20 @@ TEST_F(CurateTest, LeavesThePicturesAsTheyWereAndSaysWhatTheyStandFor) {
 
   const auto table = split(read_text(folder_ / "out/selection.csv"), '\n');
   ASSERT_EQ(table.size(), 14u);  // with the head, and the line end
-  EXPECT_EQ(table[0], "file,index,clip,label,key,count,share,nearest,alone");
+  EXPECT_EQ(table[0], "file,index,clip,label,key,time,seconds,count,share,nearest,alone");
   std::int64_t counted = 0;
   for (std::size_t i = 1; i <= 12; ++i) {
     const auto fields = split(table[i], ',');
-    ASSERT_EQ(fields.size(), 9u) << table[i];
+    ASSERT_EQ(fields.size(), 11u) << table[i];
     EXPECT_EQ(read_text(folder_ / "out/pictures" / fields[0]), read_text(fields[4]));
     EXPECT_THAT(fields[4], HasSubstr(cat("/", fields[3], "/")));
-    counted += std::stoll(fields[5]);
+    EXPECT_EQ(cat(fields[5], fields[6]), "") << "neither live nor a film";
+    counted += std::stoll(fields[7]);
   }
   EXPECT_EQ(counted, 60);
-  EXPECT_THAT(read_text(folder_ / "out/selection.html"), HasSubstr("12 pictures of 60"));
+  const std::string page = read_text(folder_ / "out/selection.html");
+  EXPECT_THAT(page, HasSubstr("12 pictures of 60"));
+  EXPECT_THAT(page, HasSubstr("% of the stream"));
 
   const auto assignments = split(read_text(folder_ / "out/assignments.csv"), '\n');
   EXPECT_EQ(assignments.size(), 60u - 12 + 2);

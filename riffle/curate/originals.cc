@@ -25,15 +25,16 @@ constexpr std::size_t kMostName = 72;  // a tar file takes 100 bytes
 class WithOriginals : public Stream {
  public:
   // `has_files`: the source gives them, also with pictures that it does not decode.
-  WithOriginals(std::unique_ptr<Stream> below, bool has_files)
-      : below_(std::move(below)), has_files_(has_files) {}
+  WithOriginals(std::unique_ptr<Stream> below, bool has_files, Encoding encoding)
+      : below_(std::move(below)), has_files_(has_files), encoding_(encoding) {}
 
   std::optional<Sample> next() override {
     if (stopped_) return std::nullopt;
     auto sample = below_->next();
     if (sample && !sample->picture.file && !sample->picture.rgb.empty()) {
-      sample->picture.file =
-          std::make_shared<const std::vector<std::byte>>(encode_jpeg(sample->picture, kQuality));
+      sample->picture.file = std::make_shared<const std::vector<std::byte>>(
+          encoding_ == Encoding::png ? encode_png(sample->picture)
+                                     : encode_jpeg(sample->picture, kQuality));
     }
     return sample;
   }
@@ -52,6 +53,7 @@ class WithOriginals : public Stream {
  private:
   std::unique_ptr<Stream> below_;
   const bool has_files_;
+  const Encoding encoding_;
   std::atomic<bool> stopped_ = false;
 };
 
@@ -67,14 +69,17 @@ std::string asking_for_files(const std::string& uri) {
   return cat(uri, uri.find('?') == std::string::npos ? '?' : '&', "original=1");
 }
 
-// Those of a stream that is mixed in are asked for, too.
+// The files of a stream that is mixed in are asked for, too.
 std::string shapes_asking_for_files(const std::string& shapes) {
   constexpr std::string_view kMix = "mix:";
-  auto parts = split(shapes, ',');
-  for (auto& part : parts) {
-    if (part.starts_with(kMix)) part = cat(kMix, asking_for_files(part.substr(kMix.size())));
+  std::vector<std::string> texts;
+  for (const Uri& shape : parse_shapes(shapes)) {
+    texts.push_back(shape.text());
+    const std::string& address = shape.path();
+    if (address.empty() || !shape.text().starts_with(cat(kMix, address))) continue;
+    texts.back().replace(kMix.size(), address.size(), asking_for_files(address));
   }
-  return join(parts, ",");
+  return join(texts, ",");
 }
 
 // A name that is the same on every file system: letters, digits, dots (not first), '-' and '_'.
@@ -137,9 +142,11 @@ std::string index_text(std::uint64_t index) {
 
 }  // namespace
 
-std::unique_ptr<Stream> open_with_originals(const std::string& uri, const std::string& shapes) {
+std::unique_ptr<Stream> open_with_originals(const std::string& uri, const std::string& shapes,
+                                            Encoding encoding) {
   return std::make_unique<WithOriginals>(
-      open_stream(asking_for_files(uri), shapes_asking_for_files(shapes)), has_files(uri));
+      open_stream(asking_for_files(uri), shapes_asking_for_files(shapes)), has_files(uri),
+      encoding);
 }
 
 std::string original_path(const Sample& sample, std::span<const std::byte> content) {

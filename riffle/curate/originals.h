@@ -10,10 +10,15 @@
 
 namespace riffle {
 
-// Opens a stream of which every picture has its file: the bytes that were read, or a JPEG of high
-// quality where there are none (a frame of a film, a generated picture, what a shape made). Throws
-// Error as open_stream() does.
-std::unique_ptr<Stream> open_with_originals(const std::string& uri, const std::string& shapes);
+// What becomes of a picture that has no file: a JPEG of high quality, or a PNG, which loses
+// nothing.
+enum class Encoding { jpeg, png };
+
+// Opens a stream of which every picture has its file: the bytes that were read, or one made here
+// where there are none (a frame of a film, a generated picture, what a shape made). Throws Error as
+// open_stream() does.
+std::unique_ptr<Stream> open_with_originals(const std::string& uri, const std::string& shapes,
+                                            Encoding encoding = Encoding::jpeg);
 
 // Returns where to put a picture, relative to a folder: "cat/000000000012-IMG_7.jpg". The label is
 // the folder, as streams read labels; the name has the index, the end of the key, and the ending

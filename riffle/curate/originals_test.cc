@@ -29,7 +29,8 @@ TEST_F(OriginalsTest, FilesAreThoseOfTheSourceByteForByte) {
 TEST_F(OriginalsTest, FilesAreGivenOnceWhereTheAddressAsksForThemAndOfAStreamThatIsMixedInToo) {
   const auto png = solid_png(40);
   put_bytes("photos/a.png", png);
-  put_bytes("others/b.png", solid_png(200));
+  put_bytes("a,b/others/b.png", solid_png(200));
+  const std::string others = (folder_ / "a,b/others").string();
   const std::string photos = cat("folder:", (folder_ / "photos").string());
   EXPECT_EQ(*open_with_originals(photos + "?original=1", "")->next()->picture.file, png);
   const auto encoded = open_with_originals(photos + "?original=0", "")->next();
@@ -37,7 +38,7 @@ TEST_F(OriginalsTest, FilesAreGivenOnceWhereTheAddressAsksForThemAndOfAStreamTha
 
   for (const std::string option : {"", "?order=name"}) {
     const auto mixed = open_with_originals(
-        photos, cat("mix:folder:", (folder_ / "others").string(), option, ",share=0.5"));
+        photos, cat("limit:samples=9, mix:folder:", others, option, ",share=0.9"));
     std::vector<std::vector<std::byte>> files;
     while (const auto sample = mixed->next()) files.push_back(*sample->picture.file);
     EXPECT_THAT(files, testing::UnorderedElementsAre(png, solid_png(200)));
@@ -53,6 +54,12 @@ TEST_F(OriginalsTest, WhatHasNoFileBecomesAJpeg) {
   ASSERT_TRUE(again) << failure.detail;
   EXPECT_EQ(again->width, 24);
   EXPECT_TRUE(original_path(*sample, *sample->picture.file).ends_with(".jpg"));
+
+  const auto exact = open_with_originals("synthetic:?frames=2&size=24", "", Encoding::png)->next();
+  const auto same = decode(*exact->picture.file, {}, failure);
+  ASSERT_TRUE(same) << failure.detail;
+  EXPECT_EQ(same->rgb, exact->picture.rgb);
+  EXPECT_TRUE(original_path(*exact, *exact->picture.file).ends_with(".png"));
 }
 
 TEST_F(OriginalsTest, WhatAShapeMadeIsNotTheFileItWasMadeFrom) {

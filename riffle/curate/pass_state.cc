@@ -22,7 +22,9 @@ std::string settings_text(const CurateConfig& config) {
           config.input.resize == config.input.crop ? "" : cat(" of ", config.input.resize),
           ", batch ", config.batch, config.pictures ? "" : ", no pictures",
           config.shards.empty() ? "" : cat(", shards ", config.shards, " of ", config.shard_size),
-          config.assignments ? ", assignments" : ""));
+          config.encoding == Encoding::png ? ", frames as PNG" : "",
+          config.assignments ? ", assignments" : "",
+          config.alone == Alone::drop ? ", without those that stand alone" : ""));
 }
 
 bool is_state_of(const CurateConfig& config, const std::filesystem::path& path) {
@@ -74,6 +76,7 @@ Safetensors PassState::save(std::uint64_t logged) {
     groups.push_back(group);
   }
   add_texts(state, "groups", groups);
+  add_part(state, "examples.", examples_.save());
   if (learning_ != nullptr) {
     add_part(state, "encoder.", learning_->save());
     std::vector<std::int64_t> cursors;
@@ -119,6 +122,7 @@ std::uint64_t PassState::restore(const NamedTensors& state) {
     selector_of(groups[i]).restore(find_part(state, cat("selector.", i, ".")));
   }
   require_counted();
+  examples_.restore(find_part(state, "examples."));
   if (learning_ != nullptr) restore_learning(state, groups);
   return static_cast<std::uint64_t>(numbers[1]);
 }

@@ -14,6 +14,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "riffle/curate/curate.h"
+#include "riffle/curate/examples.h"
 #include "riffle/curate/learning_encoder.h"
 #include "riffle/curate/selector.h"
 #include "riffle/model/encoder.h"
@@ -44,6 +45,8 @@ class PassState {
   SmallPictures& small_of(const std::string& group);
   // By group.
   std::map<std::string, Selector>& selectors() { return selectors_; }
+  // For the page.
+  Examples& examples() { return examples_; }
 
   // The number of pictures that passed by.
   std::int64_t samples() const { return samples_; }
@@ -71,6 +74,7 @@ class PassState {
   const SelectorConfig each_;
   std::map<std::string, Selector> selectors_;
   std::map<std::string, SmallPictures> small_;
+  Examples examples_;
   std::int64_t samples_ = 0;
   std::string position_;
 };

@@ -7,7 +7,7 @@ namespace riffle {
 PassStream::PassStream(const CurateConfig& config, Ranks& ranks)
     : config_(config),
       ranks_(ranks),
-      stream_(ranks.first() ? open_with_originals(config.stream, config.shapes)
+      stream_(ranks.first() ? open_with_originals(config.stream, config.shapes, config.encoding)
                             : open_stream(config.stream, config.shapes)),
       signals_(
           [this](const char*) {

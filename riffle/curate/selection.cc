@@ -1,8 +1,13 @@
 #include "riffle/curate/selection.h"
 
 #include <algorithm>
+#include <ctime>
 #include <fstream>
+#include <iomanip>
 #include <limits>
+#include <optional>
+#include <span>
+#include <sstream>
 #include <unordered_map>
 #include <utility>
 
@@ -11,10 +16,8 @@
 #include "riffle/base/file.h"
 #include "riffle/base/new_file.h"
 #include "riffle/base/text.h"
-#include "riffle/image/resize.h"
 #include "riffle/pages/buffer_page.h"
 #include "riffle/report/html_page.h"
-#include "riffle/stream/decoding.h"
 #include "riffle/stream/uri.h"
 
 namespace riffle {
@@ -23,8 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kFewestToCompare = 10;
-constexpr std::size_t kShown = 48;
-constexpr int kThumbnail = 72;
+constexpr std::size_t kShown = 48, kShownRepeated = 24;
 
 // Farther than this from all others is far.
 double far_distance(const std::vector<Chosen>& pictures) {
@@ -38,16 +40,46 @@ double far_distance(const std::vector<Chosen>& pictures) {
   return *ninth;
 }
 
+std::optional<Picture> small_picture(const Chosen& picture, const fs::path& folder) {
+  return thumbnail(read_bytes(folder / picture.kept.file));
+}
+
 // Pictures that cannot be read any more are left out.
 PictureFigure sheet(const std::string& title, const std::vector<const Chosen*>& which,
                     const std::string& caption, const fs::path& folder) {
   std::vector<Picture> pictures;
   for (const Chosen* picture : which) {
-    const Decoding small{.options = {.short_side = kThumbnail}};
-    auto decoded = decode(read_bytes(folder / picture->kept.file), small);
-    if (decoded.picture) pictures.push_back(fit_square(std::move(*decoded.picture), kThumbnail));
+    if (auto small = small_picture(*picture, folder)) pictures.push_back(std::move(*small));
   }
   return picture_sheet(title, pictures, caption);
+}
+
+// A kept picture, and beside it some of what it stands for.
+PictureFigure repeated_picture(const Chosen& picture, const SelectionPage& what) {
+  std::vector<Picture> pictures;
+  if (auto small = small_picture(picture, what.folder)) pictures.push_back(std::move(*small));
+  for (const std::string& jpeg : what.examples.of(picture.kept.index)) {
+    if (auto small = thumbnail(std::as_bytes(std::span(jpeg)))) {
+      pictures.push_back(std::move(*small));
+    }
+  }
+  const double percent =
+      100.0 * static_cast<double>(picture.kept.count) / static_cast<double>(what.samples);
+  PictureFigure figure = picture_sheet(
+      "", pictures, cat(picture.kept.count, " pictures, ", fixed(percent, 1), " % of the stream"));
+  figure.alt = cat(picture.kept.key, " and pictures that it stands for");
+  return figure;
+}
+
+// Milliseconds since 1970 in UTC, such as 2026-03-01T12:00:00.250Z.
+std::string utc_text(std::int64_t milliseconds) {
+  const auto seconds = static_cast<std::time_t>(milliseconds / 1000);
+  std::tm time{};
+  ::gmtime_r(&seconds, &time);
+  std::ostringstream text;
+  text << std::put_time(&time, "%Y-%m-%dT%H:%M:%S.") << std::setw(3) << std::setfill('0')
+       << milliseconds % 1000 << 'Z';
+  return text.str();
 }
 
 std::pair<std::uint64_t, std::uint64_t> repeat_of(const std::vector<std::string>& words) {
@@ -72,29 +104,29 @@ std::vector<Chosen> chosen(Selector& selector) {
 }
 
 std::string selection_csv(const std::vector<Chosen>& pictures, std::int64_t samples) {
-  std::string table = "file,index,clip,label,key,count,share,nearest,alone\n";
+  std::string table = "file,index,clip,label,key,time,seconds,count,share,nearest,alone\n";
   for (const Chosen& picture : pictures) {
     const Kept& kept = picture.kept;
     const double share = static_cast<double>(kept.count) / static_cast<double>(samples);
     table += cat(csv_field(kept.file), ',', kept.index, ',',
                  kept.clip == kNoClip ? "" : std::to_string(kept.clip), ',', csv_field(kept.label),
-                 ',', csv_field(kept.key), ',', kept.count, ',', share, ',', picture.nearest, ',',
-                 picture.alone ? 1 : 0, '\n');
+                 ',', csv_field(kept.key), ',', kept.time > 0 ? utc_text(kept.time) : "", ',',
+                 kept.shown_at < 0 ? "" : fixed(static_cast<double>(kept.shown_at) / 1000, 3), ',',
+                 kept.count, ',', share, ',', picture.nearest, ',', picture.alone ? 1 : 0, '\n');
   }
   return table;
 }
 
-std::string selection_page(const std::vector<Chosen>& pictures, std::int64_t samples,
-                           const std::string& stream, const fs::path& folder) {
-  HtmlPage page(cat(pictures.size(), " pictures of ", samples), cat("Selected from ", stream, "."));
-  std::vector<const Chosen*> by_count, alone, some;
-  std::int64_t repeated = 0;
+std::string selection_page(const SelectionPage& what) {
+  const auto& pictures = what.pictures;
+  HtmlPage page(cat(pictures.size(), " pictures of ", what.samples),
+                cat("Selected from ", what.stream, "."));
+  std::vector<const Chosen*> repeated, alone, some;
   for (const Chosen& picture : pictures) {
-    by_count.push_back(&picture);
     if (picture.alone) alone.push_back(&picture);
-    if (picture.kept.count > 1) ++repeated;
+    if (picture.kept.count > 1) repeated.push_back(&picture);
   }
-  std::ranges::stable_sort(by_count, std::greater(),
+  std::ranges::stable_sort(repeated, std::greater(),
                            [](const Chosen* picture) { return picture->kept.count; });
   std::ranges::stable_sort(alone, std::greater(),
                            [](const Chosen* picture) { return picture->nearest; });
@@ -102,22 +134,24 @@ std::string selection_page(const std::vector<Chosen>& pictures, std::int64_t sam
   for (std::size_t i = 0; i < shown; ++i) {
     some.push_back(&pictures[i * pictures.size() / shown]);
   }
-  std::int64_t top = 0;
-  by_count.resize(shown);
-  for (const Chosen* picture : by_count) top += picture->kept.count;
-  alone.resize(std::min(alone.size(), kShown));
-  const auto percent = 100.0 * static_cast<double>(top) / static_cast<double>(samples);
-  page.facts({{"pictures seen", std::to_string(samples)},
+  page.facts({{"pictures seen", std::to_string(what.samples)},
               {"kept", std::to_string(pictures.size())},
-              {"that stand for several", std::to_string(repeated)}});
+              {"that stand for several", std::to_string(repeated.size())}});
   if (pictures.empty() || pictures.front().kept.file.empty()) return page.html();
-  page.picture(sheet("A part of the selection", some, "In order of arrival.", folder));
-  page.picture(sheet("The most repeated", by_count,
-                     cat("These ", shown, " stand for ", fixed(percent, 1), " % of the stream."),
-                     folder));
+  page.picture(sheet("A part of the selection", some, "In order of arrival.", what.folder));
+  alone.resize(std::min(alone.size(), kShown));
+  repeated.resize(std::min(repeated.size(), kShownRepeated));
+  if (!repeated.empty()) {
+    page.section("The most repeated");
+    page.paragraph("Each with some of the pictures that it stands for.");
+    std::vector<PictureFigure> figures;
+    for (const Chosen* picture : repeated) figures.push_back(repeated_picture(*picture, what));
+    page.pictures(figures);
+  }
   if (!alone.empty()) {
-    page.picture(sheet("Those that stand alone", alone,
-                       "Nothing like them was seen: broken frames, or something rare.", folder));
+    page.section("Those that stand alone");
+    page.picture(sheet("", alone, "Nothing like them was seen: broken frames, or something rare.",
+                       what.folder));
   }
   page.footer("Made by riffle curate.");
   return page.html();

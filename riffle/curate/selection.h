@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "riffle/curate/examples.h"
 #include "riffle/curate/selector.h"
 
 namespace riffle {
@@ -23,13 +24,24 @@ struct Chosen {
 // Returns the kept pictures in order of arrival.
 std::vector<Chosen> chosen(Selector& selector);
 
-// Returns the table as CSV: file, index, clip, label, key, count, share, nearest, alone. `share`:
-// of the stream, what it stands for.
+// Returns the table as CSV: file, index, clip, label, key, time, seconds, count, share, nearest,
+// alone. `time`: when a live source gave it; `seconds`: into its film; `share`: of the stream, what
+// it stands for.
 std::string selection_csv(const std::vector<Chosen>& pictures, std::int64_t samples);
 
-// Returns a page with the pictures that stand for most, those that stand alone, and some of all.
-std::string selection_page(const std::vector<Chosen>& pictures, std::int64_t samples,
-                           const std::string& stream, const std::filesystem::path& folder);
+// What the page shows.
+struct SelectionPage {
+  const std::vector<Chosen>& pictures;
+  const Examples& examples;
+  std::int64_t samples = 0;
+  std::string stream;
+  // Where the pictures are.
+  std::filesystem::path folder;
+};
+
+// Returns a page with some of all pictures, those that stand for most beside some of what they
+// stand for, and those that stand alone.
+std::string selection_page(const SelectionPage& what);
 
 // Reads the repeats of a pass, in order, and writes for each picture that was not kept which kept
 // one it repeats: index, key, kept_index, kept_key. Needs memory for one number per picture of the

@@ -1,6 +1,7 @@
 #include "riffle/curate/selector.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -16,17 +17,17 @@ namespace {
 
 // What a float32 product of unit vectors may be off by, and more.
 constexpr double kProductRounding = 1e-5;
-// Of rows that are looked at at once, so that a list of the near ones stays small.
+// Pairs of rows that are looked at at once, so that a list of the near ones stays small.
 constexpr std::int64_t kMostPairs = std::int64_t{1} << 22;
 
-// Weights without a limit: a selection is to be a summary, in which old pictures need not make
-// room.
+// As the buffer's policy merges, but for weights without a limit: a selection is to be a summary,
+// in which old pictures need not make room.
 NearestIndexConfig merging_index(const SelectorConfig& config) {
   NearestIndexConfig index;
   index.slots = config.keep + config.batch;
   index.dim = config.dim;
   index.device = config.device;
-  index.merge = MergeRule{};
+  index.merge = MergeRule{.reach = BufferConfig().merge_reach};
   return index;
 }
 
@@ -43,7 +44,8 @@ Selector::Selector(const SelectorConfig& config)
 std::vector<Selector::Near> Selector::nearest_held(const at::Tensor& rows) const {
   std::vector<Near> nearest(static_cast<std::size_t>(rows.size(0)));
   if (index_->size() == 0) return nearest;
-  const at::Tensor held = index_->rows().to(at::kFloat);  // of unit length
+  // Of unit length. A large selection has mostly slots that were never used, at first.
+  const at::Tensor held = index_->rows().narrow(0, 0, used_).to(at::kFloat);
   const at::Tensor similarities = at::mm(unit_length(rows), held.t());
   const double least = 1.0 - config_.near - kProductRounding;
   const std::int64_t at_once = std::max<std::int64_t>(1, kMostPairs / held.size(0));
@@ -102,6 +104,7 @@ std::vector<std::int64_t> Selector::enter(std::span<const Sample> samples,
   for (std::size_t i = 0; i < samples.size(); ++i) {
     if (!origins[i].is_new) continue;
     by_place[i] = free_[free_.size() - 1 - slots.size()];
+    used_ = std::max(used_, by_place[i] + 1);
     slots.push_back(by_place[i]);
     rows.push_back(static_cast<std::int64_t>(i));
     ages.push_back(samples[i].index);
@@ -114,8 +117,14 @@ std::vector<std::int64_t> Selector::enter(std::span<const Sample> samples,
   for (std::size_t i = 0; i < samples.size(); ++i) {
     if (by_place[i] < 0) continue;
     const Sample& sample = samples[i];
-    kept_[static_cast<std::size_t>(by_place[i])] = {sample.index, sample.clip, sample.label,
-                                                    sample.key,   1,           ""};
+    kept_[static_cast<std::size_t>(by_place[i])] = {
+        .index = sample.index,
+        .clip = sample.clip,
+        .label = sample.label,
+        .key = sample.key,
+        .time = sample.time,
+        .shown_at = sample.seconds < 0 ? -1 : std::llround(1000 * sample.seconds),
+        .file = {}};
   }
   return by_place;
 }
@@ -129,7 +138,7 @@ void Selector::count_repeats(std::span<const Sample> samples, std::span<const Or
     Kept& kept = kept_[static_cast<std::size_t>(of)];
     ++kept.count;
     ++added[of];
-    change.repeats.push_back({samples[i].index, samples[i].key, kept.index});
+    change.repeats.push_back({samples[i].index, samples[i].key, kept.index, kept.count});
   }
   std::vector<std::int64_t> risen;
   std::vector<double> weights;
@@ -147,7 +156,7 @@ void Selector::merge_down(Change& change) {
     const Kept& leaver = kept_[static_cast<std::size_t>(removal.slot)];
     Kept& stayer = kept_[static_cast<std::size_t>(removal.into)];
     stayer.count += leaver.count;
-    change.repeats.push_back({leaver.index, leaver.key, stayer.index});
+    change.repeats.push_back({leaver.index, leaver.key, stayer.index, stayer.count});
     change.left.push_back(removal.slot);
     free_.push_back(removal.slot);
   }
@@ -192,22 +201,23 @@ std::vector<double> Selector::nearest() {
 }
 
 NamedTensors Selector::save() {
-  std::vector<std::int64_t> indices, clips, counts;
+  std::vector<std::int64_t> indices, clips, counts, times, shown_at;
   std::vector<std::string> labels, keys, files;
   const auto held = slots();
   for (const std::int64_t slot : held) {
     indices.push_back(static_cast<std::int64_t>(kept(slot).index));
     clips.push_back(kept(slot).clip);
     counts.push_back(kept(slot).count);
+    times.push_back(kept(slot).time);
+    shown_at.push_back(kept(slot).shown_at);
     labels.push_back(kept(slot).label);
     keys.push_back(kept(slot).key);
     files.push_back(kept(slot).file);
   }
-  NamedTensors state = {{"slots", integers_tensor(held)},
-                        {"free", integers_tensor(free_)},
-                        {"indices", integers_tensor(indices)},
-                        {"clips", integers_tensor(clips)},
-                        {"counts", integers_tensor(counts)}};
+  NamedTensors state = {{"slots", integers_tensor(held)},       {"free", integers_tensor(free_)},
+                        {"indices", integers_tensor(indices)},  {"clips", integers_tensor(clips)},
+                        {"counts", integers_tensor(counts)},    {"times", integers_tensor(times)},
+                        {"shown_at", integers_tensor(shown_at)}};
   add_texts(state, "labels", labels);
   add_texts(state, "keys", keys);
   add_texts(state, "files", files);
@@ -221,6 +231,8 @@ void Selector::restore(const NamedTensors& state) {
   const auto indices = find_integers(state, "indices", count);
   const auto clips = find_integers(state, "clips", count);
   const auto counts = find_integers(state, "counts", count);
+  const auto times = find_integers(state, "times", count);
+  const auto shown_at = find_integers(state, "shown_at", count);
   const auto labels = find_texts(state, "labels", count);
   const auto keys = find_texts(state, "keys", count);
   const auto files = find_texts(state, "files", count);
@@ -245,12 +257,19 @@ void Selector::restore(const NamedTensors& state) {
     }
   }
   index_->restore(find_part(state, "index."));
+  used_ = held.empty() ? 0 : std::ranges::max(held) + 1;
   for (std::size_t i = 0; i < held.size(); ++i) {
     if (!index_->contains(held[i])) {
       throw Error(cat("saved selection: the picture in slot ", held[i], " has no feature"));
     }
-    kept_[static_cast<std::size_t>(held[i])] = {
-        static_cast<std::uint64_t>(indices[i]), clips[i], labels[i], keys[i], counts[i], files[i]};
+    kept_[static_cast<std::size_t>(held[i])] = {static_cast<std::uint64_t>(indices[i]),
+                                                clips[i],
+                                                labels[i],
+                                                keys[i],
+                                                times[i],
+                                                shown_at[i],
+                                                counts[i],
+                                                files[i]};
   }
   if (index_->size() != count) throw Error("saved selection: features without a picture");
   free_ = free;

@@ -40,6 +40,11 @@ struct Kept {
   std::int64_t clip = kNoClip;
   std::string label;
   std::string key;
+  // When it came, in milliseconds since 1970; 0: unknown, or not of a live source.
+  std::int64_t time = 0;
+  // Of a frame of a film: when it is shown, in milliseconds since the film's beginning; otherwise
+  // -1.
+  std::int64_t shown_at = -1;
   // How many pictures of the stream it stands for, itself among them.
   std::int64_t count = 1;
   // Where its picture was written; empty: nowhere.
@@ -51,6 +56,8 @@ struct Repeat {
   std::uint64_t index = 0;
   std::string key;
   std::uint64_t of = 0;
+  // How many that one stood for then, with this one.
+  std::int64_t count = 0;
 };
 
 class Selector {
@@ -116,6 +123,7 @@ class Selector {
   std::unique_ptr<NearestIndex> index_;
   std::vector<Kept> kept_;          // by slot
   std::vector<std::int64_t> free_;  // the next one to be used is the last
+  std::int64_t used_ = 0;           // no slot from here on holds a picture
 };
 
 }  // namespace riffle
