@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <iomanip>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "apps/riffle/commands.h"
@@ -163,8 +166,18 @@ std::string free_space(const fs::path& folder) {
   return cat("free in ", existing.string(), ": ", gigabytes(fs::space(existing).available), " GB");
 }
 
+// Returns what as many runs at once put into temporary files at most.
+std::uint64_t temporary_bytes(const std::vector<CheckedRun>& checked, std::int64_t at_once) {
+  std::vector<std::uint64_t> bytes;
+  for (const auto& run : checked) bytes.push_back(run.needs.temporary_bytes);
+  std::ranges::sort(bytes, std::greater());
+  bytes.resize(std::min(bytes.size(), static_cast<std::size_t>(at_once)));
+  return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
+}
+
 // Says what is missing and what the runs will take; starts nothing.
-void check_study(const Study& study, const RunChoice& choice, const fs::path& out) {
+void check_study(const Study& study, const RunChoice& choice, std::int64_t at_once,
+                 const fs::path& out) {
   std::vector<StudyRun> runs;
   for (auto& run : expand(study)) {
     if (is_chosen(choice, run) && !finished_result(out, study, run)) runs.push_back(std::move(run));
@@ -186,16 +199,15 @@ void check_study(const Study& study, const RunChoice& choice, const fs::path& ou
   const auto checked = checked_runs(std::move(runs));
   print_needs(checked);
   double seconds = 0;
-  std::uint64_t temporary = 0;
   for (const auto& [run, needs, measured] : checked) {
     seconds += measured ? needs.seconds : std::nan("");
-    temporary = std::max(temporary, needs.temporary_bytes);
   }
-  if (temporary > 0) {
+  if (const std::uint64_t temporary = temporary_bytes(checked, at_once); temporary > 0) {
     std::error_code none;
     const fs::path folder = fs::temp_directory_path(none);
-    print_line(cat("shuffled streams: up to ", gigabytes(temporary),
-                   " GB in TMPDIR, more if the source's pictures are larger than the stored ones; ",
+    print_line(cat("shuffled streams: up to ", gigabytes(temporary), " GB in TMPDIR",
+                   at_once > 1 ? cat(" with ", at_once, " runs at once") : "",
+                   ", more if the source's pictures are larger than the stored ones; ",
                    none ? "it names no folder" : free_space(folder)));
   }
   print_line(cat(checked.size(), " runs to make, ",
@@ -220,7 +232,10 @@ void run_study_command(const StudyOptions& options) {
   const fs::path out = options.out.empty()
                            ? fs::path("studies-out") / cat(study.name, '-', options.scale)
                            : fs::path(options.out);
-  if (options.check) return check_study(study, parse_choice(study, options.flags.only), out);
+  if (options.check) {
+    return check_study(study, parse_choice(study, options.flags.only), options.flags.at_once(),
+                       out);
+  }
   if (options.dry_run) {
     return list_runs(options, study, parse_choice(study, options.flags.only), out);
   }

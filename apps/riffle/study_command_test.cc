@@ -1,6 +1,7 @@
 // `riffle study` as a user calls it. What studies do is tested in riffle/study.
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "apps/riffle/testing/process.h"
@@ -155,6 +156,22 @@ TEST_F(StudyCommandTest, ACheckSaysWhatShufflesPutIntoTemporaryFiles) {
   const auto shuffled =
       riffle(study + " --set stream.shapes=decorrelate:window=1000000000,memory=0");
   EXPECT_THAT(shuffled.out, HasSubstr("shuffled streams: up to ")) << shuffled.err;
+}
+
+TEST_F(StudyCommandTest, ACheckAddsUpTheTemporaryFilesOfRunsThatAreMadeAtOnce) {
+  const std::string study =
+      "study unique-images --scale smoke --check --set train.max_updates=1000000 --set "
+      "stream.shapes=decorrelate:window=1000000000,memory=0";
+  const auto gigabytes = [&](const std::string& flags) {
+    constexpr std::string_view kWords = "shuffled streams: up to ";
+    const std::string said = riffle(study + flags).out;
+    const auto at = said.find(kWords);
+    return at == said.npos ? std::nan("") : std::stod(said.substr(at + kWords.size()));
+  };
+  const double one = gigabytes("");
+  EXPECT_GT(one, 1);
+  EXPECT_NEAR(gigabytes(" --jobs 2"), 2 * one, 0.2);
+  EXPECT_NEAR(gigabytes(" --jobs 9"), 3 * one, 0.3) << "there are three runs";
 }
 
 TEST_F(StudyCommandTest, ADeviceTakesThePlaceOfTheStudysOwn) {

@@ -80,14 +80,16 @@ void StudyFlags::change(Study& study) const {
   }
 }
 
+std::int64_t StudyFlags::at_once() const {
+  return jobs > 0 ? jobs : std::max<std::int64_t>(1, std::thread::hardware_concurrency());
+}
+
 std::optional<StudyOutcome> StudyFlags::run(const Study& study, const fs::path& out) const {
-  const std::int64_t count =
-      jobs > 0 ? jobs : std::max<std::int64_t>(1, std::thread::hardware_concurrency());
   if (worker) {
-    serve_runs(study, out, count);
+    serve_runs(study, out, at_once());
     return std::nullopt;
   }
-  return run_study(study, out, parse_choice(study, only), {count, worker_command()});
+  return run_study(study, out, parse_choice(study, only), {at_once(), worker_command()});
 }
 
 std::string StudyFlags::set_text() const {

@@ -32,6 +32,8 @@ struct StudyFlags {
 
   // Applies --set to the study. Throws Error if a key or value is wrong.
   void change(Study& study) const;
+  // Returns how many runs are made at once.
+  std::int64_t at_once() const;
   // Makes the chosen runs, --jobs at once. Returns nothing in a worker, which makes the runs that
   // it is told to.
   std::optional<StudyOutcome> run(const Study& study, const std::filesystem::path& out) const;

@@ -7,6 +7,7 @@
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
 #include "riffle/dist/ranks.h"
+#include "riffle/eval/embedding.h"
 #include "riffle/run/training.h"
 #include "riffle/stream/stream.h"
 
@@ -60,9 +61,11 @@ void require_probe_sets(const ProbeConfig& probe) {
   }
   for (const auto& [key, uri] : {std::pair("probe.train", probe.train), {"probe.val", probe.val}}) {
     try {
-      if (open_stream(uri)->endless() && probe.samples == 0) {
+      const auto stream = open_stream(uri);
+      if (stream->endless() && probe.samples == 0) {
         throw Error(cat(uri, " never ends; say how much of it to read: --set probe.samples=N"));
       }
+      require_first_label(*stream);
     } catch (const Error& error) {
       throw Error(cat(key, ": ", error.what()), error.kind());
     }

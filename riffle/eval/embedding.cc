@@ -111,6 +111,13 @@ void require_label(const Sample& sample) {
                   " has no label; a probe needs a stream whose samples all have one"));
 }
 
+void require_first_label(Stream& stream) {
+  if (stream.endless()) return;
+  const auto first = stream.next();
+  refuse_empty(first ? 1 : 0);
+  require_label(*first);
+}
+
 std::int64_t suitable_batch(at::Device device, std::int64_t size) {
   if (device.is_cpu()) return 256;
   constexpr std::int64_t kPixels = std::int64_t{1} << 23;  // the maps of more would fill small GPUs

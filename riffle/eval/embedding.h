@@ -100,6 +100,9 @@ std::int64_t read_batches(Stream& stream, std::int64_t max_samples, int size, st
 
 // Throws Error, naming the sample, if it has no label.
 void require_label(const Sample& sample);
+// Reads the first sample of a probe's stream. Throws Error if there is none, or it has no label. A
+// stream that never ends is not read: it may have nothing yet.
+void require_first_label(Stream& stream);
 
 // Returns the features of pictures, [n, size, size, 3] uint8, of which the encoder sees the centre
 // of `crop` px.

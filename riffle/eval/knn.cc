@@ -17,6 +17,21 @@ namespace {
 // Similarities of one block: 64 MiB.
 constexpr std::int64_t kBlockValues = std::int64_t{1} << 24;
 
+// Returns rows of unit length as columns. In blocks: beside the features of a large set, two copies
+// would not fit.
+at::Tensor unit_columns(const at::Tensor& rows) {
+  constexpr std::int64_t kRows = 8192;
+  const at::Tensor columns = torch::empty({rows.size(1), rows.size(0)}, rows.options());
+  for (std::int64_t begin = 0; begin < rows.size(0);) {
+    const std::int64_t left = rows.size(0) - begin;
+    // The last block is not a small one: a GPU adds up the squares of few rows in another order.
+    const std::int64_t count = left < 2 * kRows ? left : kRows;
+    columns.narrow(1, begin, count).copy_(unit_length(rows.narrow(0, begin, count)).t());
+    begin += count;
+  }
+  return columns;
+}
+
 }  // namespace
 
 std::string KnnOptions::text(std::int64_t train_count) const {
@@ -31,7 +46,7 @@ at::Tensor knn_classes(const at::Tensor& train, const at::Tensor& classes, std::
   }
   const torch::NoGradGuard no_gradient;
   const std::int64_t k = std::min(options.k, train.size(0));
-  const at::Tensor keys = unit_length(train).t().contiguous();
+  const at::Tensor keys = unit_columns(train);
   const at::Tensor labels = classes.to(train.device());
   const std::int64_t rows = std::clamp<std::int64_t>(kBlockValues / train.size(0), 1, 4096);
 

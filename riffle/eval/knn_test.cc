@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "riffle/base/testing/memory_rise.h"
 #include "riffle/eval/testing/clusters.h"
 
 namespace riffle {
@@ -60,6 +61,24 @@ TEST(Knn, AgreesWithTheDefinition) {
       EXPECT_EQ(ours(train, val, 6, options), naive(train, val, 6, options));
     }
   }
+}
+
+TEST(Knn, TrainingFeaturesInSeveralBlocksAreAllNeighbours) {
+  const auto train = make_clusters(20'000, 12, 6, 2.0f, 1, 1);
+  const auto val = make_clusters(4, 12, 6, 2.0f, 1, 2);
+  EXPECT_EQ(ours(train, val, 6, {}), naive(train, val, 6, {}));
+}
+
+// A large training set is much of what fits.
+TEST(Knn, CopiesTrainingFeaturesOnce) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer keeps freed memory for a while";
+#endif
+  const at::Tensor train = torch::ones({100'000, 256});
+  const at::Tensor classes = torch::zeros({train.size(0)}, torch::kInt64);
+  const auto rise = memory_rise([&] { knn_classes(train, classes, 1, train.narrow(0, 0, 1), {}); });
+  if (!rise) GTEST_SKIP() << "the kernel's high-water mark cannot be lowered here";
+  EXPECT_LT(static_cast<double>(*rise), 1.5 * static_cast<double>(train.nbytes()));
 }
 
 TEST(Knn, MoreNeighboursThanPicturesAreAll) {

@@ -1,5 +1,6 @@
 #include "riffle/eval/labelled_set.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <torch/types.h>
@@ -82,14 +83,32 @@ void LabelledSet::read(const UseRound& use) {
 }
 
 at::Tensor LabelledSet::encode(at::Device device, const Encode& encode) {
+  // Where their number is known, rows go to their places as they come: put together in the end,
+  // they would be there twice.
+  const bool placed = known_;
+  const std::int64_t count = std::ssize(labels_);
+  at::Tensor all;
   std::vector<at::Tensor> parts;
-  std::int64_t index = ranks_.rank();
+  std::int64_t index = ranks_.rank(), done = 0;
   for_each_round([&](const at::Tensor& own) {
-    const at::Tensor rows = own.defined() ? encode(own, index) : at::Tensor();
-    parts.push_back(ranks_.gather_rows(rows).to(device));
+    const at::Tensor own_rows = own.defined() ? encode(own, index) : at::Tensor();
+    const at::Tensor rows = ranks_.gather_rows(own_rows).to(device);
     index += ranks_.size();
+    if (!placed) {
+      parts.push_back(rows);
+      return;
+    }
+    if (!all.defined()) {
+      auto shape = rows.sizes().vec();
+      shape[0] = count;
+      all = torch::empty(shape, rows.options());
+    }
+    // What a stream gives beyond what it gave before is refused in the end.
+    const std::int64_t more = std::min(rows.size(0), count - done);
+    all.narrow(0, done, more).copy_(rows.narrow(0, 0, more));
+    done += more;
   });
-  return torch::cat(parts);
+  return placed ? all : torch::cat(parts);
 }
 
 LabelledFeatures embed(Encoder& encoder, LabelledSet& set) {

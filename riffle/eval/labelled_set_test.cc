@@ -1,5 +1,7 @@
 #include "riffle/eval/labelled_set.h"
 
+#include <utility>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -76,6 +78,37 @@ TEST_F(LabelledSetTest, AStreamThatChangesBetweenReadingsIsAnError) {
   EXPECT_EQ(set.labels().size(), 20u);
   EXPECT_THAT([&] { embed(*narrow_model(), set); },
               ThrowsMessage<Error>(HasSubstr("must stay as it is")));
+}
+
+TEST_F(LabelledSetTest, OneThatGivesMoreOrLessThanBeforeIsAnErrorOfItsOwn) {
+  for (const int second : {600, 100}) {
+    int samples = 300;
+    LabelledSet set([&] { return synthetic_source(1, std::exchange(samples, second))(); }, 0, 16,
+                    0);
+    EXPECT_EQ(set.labels().size(), 300u);
+    EXPECT_THAT([&] { embed(*narrow_model(), set); },
+                ThrowsMessage<Error>(HasSubstr("must stay as it is")));
+  }
+}
+
+// Those of a training set are held beside those of an epoch.
+TEST_F(LabelledSetTest, FeaturesOfASetThatWasReadAreInMemoryOnce) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer keeps freed memory for a while";
+#endif
+  constexpr std::int64_t kPictures = 2000, kFeatures = 16384;
+  LabelledSet set(synthetic_source(1, kPictures), 0, 16);
+  const auto encode = [](const at::Tensor& pictures, std::int64_t batch) {
+    return torch::full({pictures.size(0), kFeatures}, static_cast<float>(batch));
+  };
+  const at::Tensor expected = set.encode(at::kCPU, [](const auto& pictures, std::int64_t batch) {
+    return torch::full({pictures.size(0), 1}, static_cast<float>(batch));
+  });
+  at::Tensor features;
+  const auto rise = memory_rise([&] { features = set.encode(at::kCPU, encode); });
+  EXPECT_TRUE(torch::equal(features.narrow(1, 7, 1), expected));
+  if (!rise) GTEST_SKIP() << "the kernel's high-water mark cannot be lowered here";
+  EXPECT_LT(static_cast<double>(*rise), 1.5 * static_cast<double>(features.nbytes()));
 }
 
 // Returns by how much the process grows at most, in MiB, during a probe on this many pictures with

@@ -95,6 +95,15 @@ TEST(Collect, RefusesAnEmptyStream) {
   EXPECT_THAT(error_of([&] { collect(stream, 0, 4); }), HasSubstr("has no samples"));
 }
 
+TEST(ProbeSet, IsKnownToHaveLabelsByItsFirstSample) {
+  GreyStream labelled(10, true), unlabelled(10, false), empty(0, true);
+  require_first_label(labelled);
+  EXPECT_EQ(labelled.next()->index, 1u) << "more than one was read";
+  EXPECT_THAT(error_of([&] { require_first_label(unlabelled); }),
+              HasSubstr("'grey-0') has no label"));
+  EXPECT_THAT(error_of([&] { require_first_label(empty); }), HasSubstr("has no samples"));
+}
+
 TEST(Embed, IsTheSameFromStreamAndPicturesAndForAnyBatch) {
   const auto model = small_model();
   GreyStream stream(23, true);

@@ -1,37 +1,59 @@
 #include "riffle/study/study_check.h"
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "riffle/base/error.h"
 #include "riffle/base/text.h"
+#include "riffle/eval/embedding.h"
 #include "riffle/stream/shapes/shape.h"
 #include "riffle/train/updater.h"
 
 namespace riffle {
 namespace {
 
+// It passes over samples without a label.
+bool picks_by_label(const std::string& shapes) {
+  return std::ranges::any_of(parse_shapes(shapes),
+                             [](const Uri& shape) { return shape.scheme() == "lifelong"; });
+}
+
+struct Source {
+  std::string what;
+  std::string uri;
+  std::string shapes;
+  // Whether a probe needs its labels.
+  bool labelled = false;
+};
+
 class Sources {
  public:
-  void require(const std::string& what, const std::string& uri, const std::string& shapes) {
+  void require(const Source& source) {
     struct Opened {};
     // Shapes read their options on the way down to the source; what they read of the source itself
     // would come on the way back.
     const auto open = [&]() -> std::unique_ptr<Stream> {
-      if (opened_.insert(uri).second) open_stream(uri);
+      const bool read = source.labelled && !picks_by_label(source.shapes);
+      if (opened_.emplace(source.uri, read).second) {
+        const auto stream = open_stream(source.uri);
+        if (read) require_first_label(*stream);
+      }
       throw Opened();
     };
     try {
-      open_shapes(open, shapes);
+      open_shapes(open, source.shapes);
     } catch (const Opened&) {
     } catch (const Error& error) {
-      throw Error(cat(what, ": ", error.what()), error.kind());
+      throw Error(cat(source.what, ": ", error.what()), error.kind());
     }
   }
 
  private:
-  std::set<std::string> opened_;
+  // By address, and whether the first sample was read.
+  std::set<std::pair<std::string, bool>> opened_;
 };
 
 std::string expected_at(const std::string& uri) {
@@ -44,21 +66,23 @@ std::string expected_at(const std::string& uri) {
   return "what docs/streams.md says of " + scheme + ":";
 }
 
-// Calls use(what, uri, shapes) for every source that runs and probe sets need.
-template <typename Use>
-void for_each_source(const ProbePlan& probe, const std::vector<const StudyRun*>& runs,
-                     const Use& use) {
+// Returns every source that runs and probe sets need.
+std::vector<Source> sources_of(const ProbePlan& probe, const std::vector<const StudyRun*>& runs) {
+  std::vector<Source> all;
   for (const auto* run : runs) {
-    if (run->first) use("the stream of the first phase", run->first->stream, run->first->shapes);
-    use(cat("the stream of ", run->slug), run->config.stream, run->config.shapes);
+    if (run->first) {
+      all.push_back({"the stream of the first phase", run->first->stream, run->first->shapes});
+    }
+    all.push_back({cat("the stream of ", run->slug), run->config.stream, run->config.shapes});
   }
   for (const auto& set : probe.sets) {
-    use(cat("probe.sets.", set.name, ".train"), set.train, set.train_shapes);
-    use(cat("probe.sets.", set.name, ".val"), set.val, set.val_shapes);
+    all.push_back({cat("probe.sets.", set.name, ".train"), set.train, set.train_shapes, true});
+    all.push_back({cat("probe.sets.", set.name, ".val"), set.val, set.val_shapes, true});
   }
   for (const auto& [name, shapes] : probe.groups) {
-    use(cat("probe.groups.", name), probe.sets.front().val, shapes);
+    all.push_back({cat("probe.groups.", name), probe.sets.front().val, shapes});
   }
+  return all;
 }
 
 }  // namespace
@@ -69,14 +93,16 @@ std::vector<MissingSource> missing_sources(const ProbePlan& probe,
   std::vector<MissingSource> missing;
   // Runs of other seeds, and probe sets, read the same files: one that is missing is said once.
   std::set<std::string> said;
-  for_each_source(probe, runs, [&](const std::string& what, const auto& uri, const auto& shapes) {
+  for (const Source& source : sources_of(probe, runs)) {
     try {
-      sources.require(what, uri, shapes);
+      sources.require(source);
     } catch (const Error& error) {
       const std::string why = error.what();
-      if (said.insert(why.substr(what.size())).second) missing.push_back({why, expected_at(uri)});
+      if (said.insert(why.substr(source.what.size())).second) {
+        missing.push_back({why, expected_at(source.uri)});
+      }
     }
-  });
+  }
   return missing;
 }
 
@@ -90,9 +116,7 @@ void require_ready(const ProbePlan& probe, const std::vector<const StudyRun*>& r
     }
   }
   Sources sources;
-  for_each_source(probe, runs, [&](const std::string& what, const auto& uri, const auto& shapes) {
-    sources.require(what, uri, shapes);
-  });
+  for (const Source& source : sources_of(probe, runs)) sources.require(source);
 }
 
 }  // namespace riffle

@@ -20,8 +20,9 @@ std::vector<MissingSource> missing_sources(const ProbePlan& probe,
                                            const std::vector<const StudyRun*>& runs);
 
 // Throws Error, naming what is at fault, if a device is not available, an option of a shape is
-// wrong, or a source of these runs or of the probe sets cannot be opened. Sources are opened, not
-// read: a shape that would read all of one (lifelong) is not asked for its first sample.
+// wrong, a source of these runs or of the probe sets cannot be opened, or the first sample of a
+// probe set has no label. Of a source no more is read: a shape that would read all of one
+// (lifelong) is not asked for its first sample.
 void require_ready(const ProbePlan& probe, const std::vector<const StudyRun*>& runs);
 
 }  // namespace riffle

@@ -18,6 +18,7 @@
 #include "riffle/study/measures.h"
 #include "riffle/study/study_first.h"
 #include "riffle/study/study_runner.h"
+#include "riffle/train/device.h"
 #include "riffle/train/learner.h"
 
 namespace riffle {
@@ -42,7 +43,7 @@ std::uint64_t samples_taken(const Config& config, std::int64_t capacity) {
   return static_cast<std::uint64_t>(capacity + batches * train.samples_per_stream_batch());
 }
 
-// What earlier measurements left with LibTorch would count as free for the next one.
+// What earlier measurements left with LibTorch would count as taken, or as free for the next one.
 void give_back_memory([[maybe_unused]] at::Device device) {
 #if RIFFLE_CUDA
   if (device.is_cuda()) c10::cuda::CUDACachingAllocator::emptyCache();
@@ -66,13 +67,24 @@ std::uint64_t spooled_bytes(const Config& config, std::uint64_t samples) {
   return most;
 }
 
+// A share that is valid for a large batch may be no sample of a small one, or leave it too few for
+// batch norm.
+void make_small(TrainConfig& train) {
+  if (train.batch <= kMostOnCpu) return;
+  train.batch = kMostOnCpu;
+  if (train.fresh == 0) return;
+  const std::int64_t most = std::min(train.batch - 2, train.samples_per_stream_batch());
+  const std::int64_t fresh = std::clamp<std::int64_t>(train.fresh_samples(), 1, most);
+  train.fresh = static_cast<double>(fresh) / static_cast<double>(train.batch);
+}
+
 }  // namespace
 
 UpdateCost measure_update(const Config& config) {
   LearnerConfig learner_config = config.learner;
   auto& train = learner_config.train;
   const auto batch = static_cast<double>(train.batch);
-  if (learner_config.device == "cpu") train.batch = std::min(train.batch, kMostOnCpu);
+  if (learner_config.device == "cpu") make_small(train);
   // Generating pictures takes longer than an update of a GPU. So there is one stream batch for all
   // of them, and always a buffer: without one, each update would take its own.
   train.updates = train.max_updates = kWarmUp + kTimed;
@@ -101,11 +113,12 @@ UpdateCost measure_update(const Config& config) {
 
 RunNeeds needs_of(const Config& config, const UpdateCost& cost) {
   const LearnerConfig& learner = config.learner;
-  const at::Device device(learner.device);
+  const at::Device device = open_device(learner.device);
   const std::int64_t batch = learner.train.samples_per_stream_batch();
   const int size = static_cast<int>(learner.stored_size());
   const std::int64_t feature_dim = learner.model.projector_out;
   BufferConfig buffer = learner.buffer_config();
+  give_back_memory(device);
   buffer.memory = choose_memory(buffer, batch, size, feature_dim, device, available_memory(device));
   const MemoryPlan plan = plan_memory(buffer, batch, size, feature_dim, device);
   std::uint64_t weights = 0;

@@ -17,6 +17,7 @@
 namespace riffle {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -73,11 +74,47 @@ TEST_F(StudyPage, AClaimHoldsDoesNotHoldOrIsTooCloseToTell) {
   };
   EXPECT_THAT(finding({10, 20, 12, 26}),
               ElementsAre("Held: A buffer helps. linear top-1 23.0 % (FIFO) against 11.0 % "
-                          "(Conventional), a difference of +12.0 with a standard error of 3.2."));
+                          "(Conventional), a difference of +12.0 with a standard error of 2.0 "
+                          "(paired over 2 runs)."));
   EXPECT_THAT(finding({20, 10, 22, 11}), ElementsAre(HasSubstr("Did not hold: ")));
   EXPECT_THAT(finding({20, 10, 22, 34}), ElementsAre(HasSubstr("Too close to tell: ")));
   EXPECT_THAT(finding({10, 20}), ElementsAre(HasSubstr("+10.0 between single runs.")));
   EXPECT_TRUE(finding({10}).empty()) << "there is nothing to compare with";
+}
+
+TEST_F(StudyPage, RunsOfASeedAreComparedInPairsIfAllOfASideHaveAPartner) {
+  Study study = tiny("show:\n",
+                     "claims:\n  - {claim: A buffer helps, of: {mode: fifo}, above: {mode: "
+                     "none}}\nshow:\n");
+  study.seeds = {0, 1, 2};
+  // Seeds differ by far more than the two sides do.
+  StudyOutcome outcome = outcome_with(study, {10, 11, 30, 32, 50, 53});
+  EXPECT_THAT(study_findings(outcome),
+              ElementsAre("Held: A buffer helps. linear top-1 32.0 % (FIFO) against 30.0 % "
+                          "(Conventional), a difference of +2.0 with a standard error of 0.6 "
+                          "(paired over 3 runs)."));
+  outcome.results[1].reset();
+  EXPECT_THAT(study_findings(outcome),
+              ElementsAre(AllOf(HasSubstr("Held: "), HasSubstr("against 40.0 % (Conv"),
+                                HasSubstr("(paired over 2 runs)"))));
+  outcome.results[4].reset();  // neither side has all of the other's seeds
+  EXPECT_THAT(study_findings(outcome),
+              ElementsAre(AllOf(HasSubstr("FIFO) against 20.0 % (Conv"), Not(HasSubstr("pair")))));
+}
+
+TEST_F(StudyPage, RunsThatDifferInOtherAxesAreNotPairs) {
+  const std::string claim = "claims:\n  - {claim: A buffer helps, of: {mode: fifo}, above: {mode: ";
+  const auto findings = [&](const std::string& end, const std::vector<double>& accuracies) {
+    const Study study =
+        tiny("probe:\n", "  rate:\n    low: {train.lr: 0.01}\n    high: {train.lr: 0.1}\n" + claim +
+                             end + "}}\nprobe:\n");
+    return study_findings(outcome_with(study, accuracies));
+  };
+  // None at both rates, FIFO at both, of one seed, then of the other.
+  const std::vector<double> accuracies = {10, 30, 12, 31, 50, 70, 51, 72};
+  EXPECT_THAT(findings("none", accuracies),
+              ElementsAre(AllOf(HasSubstr("Held: "), HasSubstr("(paired over 4 runs)"))));
+  EXPECT_THAT(findings("none, rate: low", accuracies), ElementsAre(Not(HasSubstr("pair"))));
 }
 
 TEST_F(StudyPage, BarsAndTablesShowTheUntrainedNetwork) {

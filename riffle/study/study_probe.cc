@@ -15,6 +15,7 @@
 #include "riffle/run/stop_signals.h"
 #include "riffle/study/measures.h"
 #include "riffle/study/pair_formula.h"
+#include "riffle/train/device.h"
 
 namespace riffle {
 namespace {
@@ -136,7 +137,7 @@ std::map<std::string, Accuracy> StudyProbe::untrained_accuracies(const Config& c
   auto& known = untrained_[config_yaml(network)];
   if (known.empty()) {
     const auto objective = load_objective(config);
-    objective->to(torch::Device(config.learner.device));
+    objective->to(open_device(config.learner.device));
     known = accuracies(*objective, result);
   }
   return known;
@@ -157,7 +158,7 @@ ResultPoint StudyProbe::measure_checkpoint(const RunFolder& folder, const StudyR
     point.share = shares(labels);
   }
   const auto objective = load_objective(run.config, folder.state_file(name));
-  objective->to(torch::Device(run.config.learner.device));
+  objective->to(open_device(run.config.learner.device));
   point.accuracy = accuracies(*objective, result);
   return point;
 }

@@ -8,6 +8,8 @@
 
 #include "riffle/base/error.h"
 #include "riffle/base/file.h"
+#include "riffle/base/text.h"
+#include "riffle/image/codec.h"
 #include "riffle/report/testing/markup_check.h"
 #include "riffle/run/run_folder.h"
 #include "riffle/run/training.h"
@@ -117,6 +119,11 @@ TEST_F(StudyRunner, NothingIsBegunThatCannotBeMade) {
   expect_refused(tiny("val: 'synthetic:?", "val: 'folder:absent?"), {}, "probe.sets.made.val: ");
   expect_refused(tiny("buffer.policy: fifo}", "buffer.policy: fifo, stream.shapes: 'lop'}"), {},
                  "did you mean 'loop'");
+  fs::create_directories(folder_ / "photos");
+  write_atomically(folder_ / "photos/one.png", encode_png(Picture(16, 16)));
+  expect_refused(tiny("val: 'synthetic:?frames=1&size=16&seed=92&samples=30&classes=4",
+                      cat("val: 'folder:", (folder_ / "photos").string())),
+                 {}, "photos/one.png') has no label; a probe needs");
   Study elsewhere = tiny();
   elsewhere.overrides = {{"run.device", "tpu"}};
   expect_refused(elsewhere, {}, "--device");
@@ -176,6 +183,34 @@ TEST_F(StudyRunner, AnEstimateComesFromUpdatesThatWereTimedOrFromRunsThatAreDone
   EXPECT_FALSE(after.runs[2].done);
   EXPECT_GT(after.runs[2].seconds, 0);
   EXPECT_THAT(after.basis, HasSubstr("2 runs that are done"));
+}
+
+// Of a batch of 256 on the CPU, 8 samples are measured.
+TEST_F(StudyRunner, UpdatesAreMeasuredWhateverShareOfTheirBatchIsFresh) {
+  Config config = expand(tiny()).back().config;
+  config.learner.train.batch = 256;
+  for (const double share : {0.05, 0.99}) {
+    config.learner.train.fresh = share;
+    EXPECT_GT(measure_update(config).seconds, 0) << share;
+  }
+  config.learner.model.align_weight = 1;
+  config.learner.train.fresh = 0.9;
+  EXPECT_GT(measure_update(config).seconds, 0) << "aligned";
+  config.learner.train.stream_batch = 3;
+  config.learner.train.fresh = 0.01;
+  EXPECT_GT(measure_update(config).seconds, 0) << "of small stream batches";
+}
+
+TEST_F(StudyRunner, NeedsAreOfTheDeviceThatTheConfigurationNames) {
+  Config config = expand(tiny()).back().config;
+  for (const std::string device : {"gpu", "cuda:0"}) {
+    config.learner.device = device;
+    try {
+      EXPECT_GT(needs_of(config, {}).disk_bytes, 0u);
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("device " + device + ": "));
+    }
+  }
 }
 
 }  // namespace
