@@ -206,6 +206,13 @@ bool Checkpointer::make_together(double seconds) {
   for (const Slot slot : learner_.buffer().live()) checkpoint.places.push_back(places.at(slot));
   log_.need(segments_of(checkpoint));
   remove_unused_elsewhere(segments_of(checkpoint));
+  {
+    // The disk has all pictures. What rank 0 writes besides may fail yet.
+    const std::lock_guard lock(mutex_);
+    retry_at_ = {};
+    retry_after_ = kFirstRetry;
+    if (!ranks.first()) status_.error.clear();
+  }
   if (ranks.first()) push(std::move(checkpoint));
   return true;
 }

@@ -49,8 +49,9 @@ double MetricsHistory::late_updates_per_s() const {
   const MetricCurve* seconds = find("seconds");
   if (seconds == nullptr || seconds->values.size() < 2) return last("updates_per_s");
   const std::size_t before = std::max<std::size_t>(1, late_part(seconds->updates)) - 1;
-  return (seconds->updates.back() - seconds->updates[before]) /
-         (seconds->values.back() - seconds->values[before]);
+  const double took = seconds->values.back() - seconds->values[before];
+  if (!(took > 0)) return last("updates_per_s");
+  return (seconds->updates.back() - seconds->updates[before]) / took;
 }
 
 MetricsHistory read_metrics(const std::filesystem::path& path) {

@@ -60,6 +60,17 @@ TEST_F(MetricsHistoryTest, MeansAreOverTheLastTenthOfTheUpdatesHoweverManyLinesI
   EXPECT_DOUBLE_EQ(history.late_updates_per_s(), 100 / 24.0);
 }
 
+TEST_F(MetricsHistoryTest, TimeThatStoodStillGivesNoEndlessRate) {
+  const auto path = folder_ / "metrics.jsonl";
+  {
+    MetricsFile file(path, {});
+    for (const int update : {10, 20}) {
+      file.write(update, {{"seconds", 1.0}, {"updates_per_s", 12.0}});
+    }
+  }
+  EXPECT_EQ(read_metrics(path).late_updates_per_s(), 12);
+}
+
 TEST_F(MetricsHistoryTest, AnUpdateThatIsNotAWholeNumberIsPassedOver) {
   const auto path = folder_ / "metrics.jsonl";
   write_atomically(path,

@@ -57,34 +57,41 @@ std::vector<Values> parse_lines(std::span<const std::string_view> texts) {
 }
 
 // Puts the rates of several lines together. Lines take different times, and of a live stream most
-// see no batch: so a rate is what changed over the time that it took.
-void set_rates(std::span<const Values> lines, Values& values) {
+// see no batch: so a rate is what changed over the time that it took. That begins with the line
+// before them; null: with the first of them.
+void set_rates(const Values* before, std::span<const Values> lines, Values& values) {
   const auto took = [](const Values& from, const Values& to, const char* key) {
     const auto begin = from.find(key), end = to.find(key);
     return begin == from.end() || end == to.end() ? std::nan("") : end->second - begin->second;
   };
-  const Values& first = lines.front();
-  const Values& last = lines.back();
-  const double seconds = took(first, last, "seconds");
+  if (before == nullptr) {
+    before = &lines.front();
+    lines = lines.subspan(1);
+  }
+  if (lines.empty()) return;
+  const double seconds = took(*before, lines.back(), "seconds");
   if (!(seconds > 0)) return;
   for (const auto& [rate, count] :
        {std::pair("updates_per_s", "update"), {"samples_per_s", "samples_seen"}}) {
-    const double changed = took(first, last, count);
+    const double changed = took(*before, lines.back(), count);
     if (changed >= 0) values[rate] = changed / seconds;
   }
   double held = 0;
-  for (std::size_t i = 1; i < lines.size(); ++i) {
-    const auto share = lines[i].find("stream_held_share");
-    if (share == lines[i].end()) return;
-    held += share->second * took(lines[i - 1], lines[i], "seconds");
+  for (const Values& line : lines) {
+    const auto share = line.find("stream_held_share");
+    if (share == line.end()) return;
+    held += share->second * took(*before, line, "seconds");
+    before = &line;
   }
   values["stream_held_share"] = held / seconds;
 }
 
-// Adds the mean of some lines as one point.
-void add_point(std::span<const std::string_view> texts, SampledMetrics& sampled) {
-  const std::vector<Values> lines = parse_lines(texts);
+// Adds the mean of `count` lines from `begin` on as one point.
+void add_point(std::span<const std::string_view> texts, std::size_t begin, std::size_t count,
+               SampledMetrics& sampled) {
+  const std::vector<Values> lines = parse_lines(texts.subspan(begin, count));
   if (lines.empty()) return;
+  const auto last = begin > 0 ? parse_line(texts[begin - 1]) : std::nullopt;
   // Parts of a short file overlap, and a file may be rewritten while it is read.
   const double update = lines.back().at("update");
   if (!sampled.updates.empty() && update <= sampled.updates.back()) return;
@@ -97,7 +104,7 @@ void add_point(std::span<const std::string_view> texts, SampledMetrics& sampled)
   }
   Values means;
   for (const auto& [key, sum] : sums) means[key] = sum.first / sum.second;
-  set_rates(lines, means);
+  set_rates(last ? &*last : nullptr, lines, means);
   means.erase("update");
   const std::size_t before = sampled.updates.size();
   sampled.updates.push_back(update);
@@ -119,16 +126,18 @@ SampledMetrics sample_metrics(const std::filesystem::path& path, std::size_t poi
     const auto lines = whole_lines(text, true);
     const std::size_t each = std::max<std::size_t>(1, (lines.size() + points - 1) / points);
     for (std::size_t i = 0; i < lines.size(); i += each) {
-      add_point(std::span(lines).subspan(i, std::min(each, lines.size() - i)), sampled);
+      add_point(lines, i, std::min(each, lines.size() - i), sampled);
     }
   } else {
     for (std::size_t i = 0; i < points; ++i) {
       const std::uint64_t at = (file.size() - kPlace) / (points - 1) * i;
       const bool newest = i + 1 == points;
       const std::string text = read_part(file, newest ? file.size() - kPlace : at, kPlace);
-      auto lines = whole_lines(text, at == 0);
-      const std::size_t extra = lines.size() - std::min(lines.size(), kLinesAtAPlace);
-      add_point(std::span(lines).subspan(newest ? extra : 0, lines.size() - extra), sampled);
+      const auto lines = whole_lines(text, at == 0);
+      // Rates begin with a line before.
+      const std::size_t before = at > 0 && lines.size() > 1 ? 1 : 0;
+      const std::size_t count = std::min(lines.size() - before, kLinesAtAPlace);
+      add_point(lines, newest ? lines.size() - count : before, count, sampled);
     }
   }
   for (auto& [key, curve] : sampled.curves) curve.resize(sampled.updates.size(), std::nan(""));
@@ -143,7 +152,7 @@ std::map<std::string, double> newest_metrics(const std::filesystem::path& path) 
   const auto lines = parse_lines(whole_lines(text, bytes == file.size()));
   if (lines.empty()) return {};
   Values newest = lines.back();
-  set_rates(lines, newest);
+  set_rates(nullptr, lines, newest);
   return newest;
 }
 

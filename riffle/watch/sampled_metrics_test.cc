@@ -76,7 +76,38 @@ TEST_F(SampledMetricsTest, RatesAreWhatChangedOverTheTimeThatItTook) {
   EXPECT_DOUBLE_EQ(newest.at("stream_held_share"), 0.8 * 3 / 4);
   const auto point = sample_metrics(path, 1);
   EXPECT_THAT(point.curves.at("updates_per_s"), testing::ElementsAre(20.0 / 4));
-  EXPECT_THAT(sample_metrics(path, 3).curves.at("samples_per_s"), testing::ElementsAre(64, 0, 21));
+  EXPECT_THAT(sample_metrics(path, 3).curves.at("samples_per_s"),
+              testing::ElementsAre(64, 0, 64.0 / 3));
+}
+
+TEST_F(SampledMetricsTest, AllTimeIsInTheRateOfSomePoint) {
+  const auto path = folder_ / "metrics.jsonl";
+  const auto write_lines = [&](int lines, const std::string& end) {
+    std::ofstream out(path);
+    double seconds = 0;
+    for (int i = 1; i <= lines; ++i) {
+      const bool slow = i % 2 == 1;
+      seconds += slow ? 9 : 1;
+      out << "{\"update\":" << 10 * i << ",\"seconds\":" << seconds
+          << ",\"samples_seen\":" << 64 * i << ",\"stream_held_share\":" << (slow ? 0.8 : 0.3)
+          << end << "}\n";
+    }
+  };
+  write_lines(6, "");
+  const auto sampled = sample_metrics(path, 3);
+  // The first line has none before it.
+  EXPECT_THAT(sampled.curves.at("updates_per_s"), testing::ElementsAre(10, 2, 2));
+  EXPECT_THAT(sampled.curves.at("samples_per_s"), testing::ElementsAre(64, 12.8, 12.8));
+  EXPECT_THAT(sampled.curves.at("stream_held_share"),
+              testing::ElementsAre(testing::DoubleEq(0.3), testing::DoubleEq(0.75),
+                                   testing::DoubleEq(0.75)));
+
+  write_lines(20'000, ",\"text\":\"" + std::string(200, 'x') + "\"");
+  const auto places = sample_metrics(path, 100);
+  EXPECT_THAT(places.updates.back(), 200'000);
+  // Four lines each, as slow as they are quick.
+  const auto& rates = places.curves.at("updates_per_s");
+  EXPECT_THAT(std::vector(rates.begin() + 1, rates.end()), testing::Each(testing::DoubleEq(2)));
 }
 
 TEST_F(SampledMetricsTest, WhatIsNotMetricsIsPassedOver) {
