@@ -44,8 +44,8 @@ struct RunResult {
   double overlap = 0;
   // The last is the run's end.
   std::vector<ResultPoint> points;
-  // By measure: same_clip_pairs, same_clip_pairs_formula, clips_in_buffer, junk_in_batch,
-  // junk_in_buffer, std, loss, seconds, images_per_s, updates, samples_seen.
+  // By measure: same_clip_pairs, same_clip_pairs_formula, clips_in_buffer, buffer_mean_age,
+  // junk_in_batch, junk_in_buffer, std, loss, seconds, images_per_s, updates, samples_seen.
   std::map<std::string, double> values;
 };
 

@@ -54,6 +54,7 @@ std::map<std::string, double> run_values(const RunFolder& folder, const Config& 
       {"same_clip_pairs", mean("same_clip_pairs")},
       {"same_clip_pairs_formula", mean_and_spread(expected_same_clip_pairs(metrics).values).mean},
       {"clips_in_buffer", metrics.last("buffer_clips")},
+      {"buffer_mean_age", metrics.last("buffer_mean_age")},
       {"junk_in_batch", mean("junk_in_batch")},
       {"junk_in_buffer", metrics.last("junk_in_buffer")},
       {"std", metrics.late_mean("std")},
