@@ -196,6 +196,31 @@ class RanksCheckpointer : public CheckpointerTest {
     return made ? *made : RunFolder::open_beside(path_);
   }
 
+  struct FilledRun {
+    FilledRun(const Config& config, RunFolder opened, Ranks& ranks)
+        : folder(std::move(opened)),
+          source(open_rank_stream(config.stream, config.shapes, ranks)),
+          learner(config.learner, *source.stream, source.sharing),
+          checkpointer(folder, config, learner,
+                       PictureLog(folder.checkpoints(), learner.buffer().slots(),
+                                  learner.buffer().stored_bytes(), {ranks.rank(), ranks.size()}),
+                       "") {
+      while (learner.fill()) {
+      }
+    }
+
+    void train_on(bool due) {
+      ASSERT_TRUE(learner.advance());
+      checkpointer.keep_up(due, 0);
+      checkpointer.wait();
+    }
+
+    const RunFolder folder;
+    const RankStream source;
+    Learner learner;
+    Checkpointer checkpointer;
+  };
+
   Ranks& ranks_ = ranks_of_process();
   Config config_ = endless();
   // Rank 0's, for all.
@@ -203,14 +228,7 @@ class RanksCheckpointer : public CheckpointerTest {
 };
 
 TEST_F(RanksCheckpointer, AFullDiskIsNotAskedAtEveryUpdate) {
-  const RunFolder folder = open_run();
-  const RankStream source = open_rank_stream(config_.stream, config_.shapes, ranks_);
-  Learner learner(config_.learner, *source.stream, source.sharing);
-  PictureLog log(folder.checkpoints(), learner.buffer().slots(), learner.buffer().stored_bytes(),
-                 {ranks_.rank(), ranks_.size()});
-  Checkpointer checkpointer(folder, config_, learner, std::move(log), "");
-  while (learner.fill()) {
-  }
+  FilledRun run(config_, open_run(), ranks_);
   {
     std::atomic<int> tries = 0;
     const FileFaults faults([&](FileStep step, const fs::path& path) {
@@ -220,11 +238,7 @@ TEST_F(RanksCheckpointer, AFullDiskIsNotAskedAtEveryUpdate) {
       return FileFault{full ? ENOSPC : 0};
     });
     const auto start = std::chrono::steady_clock::now();
-    for (int update = 0; update < 30; ++update) {
-      ASSERT_TRUE(learner.advance());
-      checkpointer.keep_up(/*due=*/false, 0);
-      checkpointer.wait();
-    }
+    for (int update = 0; update < 30; ++update) run.train_on(/*due=*/false);
     // After pauses of 1, 2, 4, ... seconds.
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     EXPECT_GE(tries, 1);
@@ -232,50 +246,40 @@ TEST_F(RanksCheckpointer, AFullDiskIsNotAskedAtEveryUpdate) {
   }
   if (ranks_.alone()) return;
   // Ranks make a checkpoint when it is due, pause or not.
-  checkpointer.keep_up(/*due=*/true, 0);
-  checkpointer.wait();
+  run.checkpointer.keep_up(/*due=*/true, 0);
+  run.checkpointer.wait();
   ranks_.wait_for_all();
-  EXPECT_EQ(folder.checkpoint_names().size(), 1u);
+  EXPECT_EQ(run.folder.checkpoint_names().size(), 1u);
 }
 
 TEST_F(RanksCheckpointer, AFailureAfterACheckpointPausesForAMomentAgain) {
   if (ranks_.alone()) return;
-  const RunFolder folder = open_run();
-  const RankStream source = open_rank_stream(config_.stream, config_.shapes, ranks_);
-  Learner learner(config_.learner, *source.stream, source.sharing);
-  PictureLog log(folder.checkpoints(), learner.buffer().slots(), learner.buffer().stored_bytes(),
-                 {ranks_.rank(), ranks_.size()});
-  Checkpointer checkpointer(folder, config_, learner, std::move(log), "");
-  while (learner.fill()) {
-  }
+  FilledRun run(config_, open_run(), ranks_);
   std::atomic<bool> full = true;
   const FileFaults faults([&](FileStep step, const fs::path& path) {
     const bool fails =
         full && step == FileStep::write && path.filename().string().starts_with("pictures-");
     return FileFault{fails ? ENOSPC : 0};
   });
-  const auto train_on = [&](bool due) {
-    learner.advance();
-    checkpointer.keep_up(due, 0);
-    checkpointer.wait();
-  };
-  for (int failure = 0; failure < 6; ++failure) train_on(/*due=*/true);
+  for (int failure = 0; failure < 6; ++failure) run.train_on(/*due=*/true);
   full = false;
-  train_on(/*due=*/true);
+  run.train_on(/*due=*/true);
   ranks_.wait_for_all();
-  ASSERT_EQ(folder.checkpoint_names().size(), 1u);
+  ASSERT_EQ(run.folder.checkpoint_names().size(), 1u);
 
   full = true;
-  const auto before = checkpointer.status();
-  while (ranks_.any(checkpointer.status().failures == before.failures)) train_on(/*due=*/false);
+  const auto before = run.checkpointer.status();
+  while (ranks_.any(run.checkpointer.status().failures == before.failures)) {
+    run.train_on(/*due=*/false);
+  }
   full = false;
   const auto start = std::chrono::steady_clock::now();
   const auto late = [&] {
     return std::chrono::steady_clock::now() - start > std::chrono::seconds(20);
   };
-  while (ranks_.any(checkpointer.status().picture_bytes == before.picture_bytes)) {
+  while (ranks_.any(run.checkpointer.status().picture_bytes == before.picture_bytes)) {
     ASSERT_FALSE(ranks_.any(late())) << "the pause is still as long as before the checkpoint";
-    train_on(/*due=*/false);
+    run.train_on(/*due=*/false);
   }
 }
 
