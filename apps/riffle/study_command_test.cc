@@ -313,7 +313,7 @@ TEST_F(StudyCommandTest, SeedsBeginWhereTheyAreAskedTo) {
 TEST_F(StudyCommandTest, BadUsageIsRefused) {
   expect_refused("study unique-images --scale smoke --set train.bacth=3", "train.batch");
   expect_refused("study eficiency --scale smoke", "did you mean 'efficiency'");
-  expect_refused("study correlated --scale tiny", "(valid: smoke, small, paper)");
+  expect_refused("study correlated --scale tiny", "(valid: smoke, quick, small, paper)");
   expect_refused("study ./absent", "./absent");
   expect_refused("study efficiency --scale small", "--data");
   expect_refused("study absent.yaml --scale smoke", "absent.yaml");

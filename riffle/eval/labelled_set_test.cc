@@ -96,7 +96,7 @@ TEST_F(LabelledSetTest, FeaturesOfASetThatWasReadAreInMemoryOnce) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the sanitizer keeps freed memory for a while";
 #endif
-  constexpr std::int64_t kPictures = 2000, kFeatures = 16384;
+  constexpr std::int64_t kPictures = 4000, kFeatures = 16384;
   LabelledSet set(synthetic_source(1, kPictures), 0, 16);
   const auto encode = [](const at::Tensor& pictures, std::int64_t batch) {
     return torch::full({pictures.size(0), kFeatures}, static_cast<float>(batch));
