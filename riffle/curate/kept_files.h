@@ -53,7 +53,8 @@ class KeptFiles {
   void save(std::function<void()> write_state);
   // Waits until all of that is done.
   void finish();
-  // Removes the files of those that have left since. Requires that nothing speaks of them any more.
+  // Removes the files of those that have left since. Requires that whoever continues from the last
+  // state does not need them.
   void remove_left();
 
  private:
