@@ -29,8 +29,6 @@ std::optional<Picture> thumbnail(std::span<const std::byte> file) {
 }
 
 void Examples::take(std::span<const Sample> samples, std::span<const Repeat> repeats) {
-  std::map<std::uint64_t, const Sample*> arrived;
-  for (const Sample& sample : samples) arrived[sample.index] = &sample;
   for (const Repeat& repeat : repeats) {
     const auto left = entries_.extract(repeat.index);
     Entry* entry = entry_for(repeat);
@@ -41,8 +39,8 @@ void Examples::take(std::span<const Sample> samples, std::span<const Repeat> rep
         if (entry->jpegs.size() < kEach) entry->jpegs.push_back(std::move(jpeg));
       }
     }
-    const auto sample = arrived.find(repeat.index);
-    if (sample != arrived.end()) add(*sample->second, *entry);
+    const auto sample = std::ranges::lower_bound(samples, repeat.index, {}, &Sample::index);
+    if (sample != samples.end() && sample->index == repeat.index) add(*sample, *entry);
   }
 }
 

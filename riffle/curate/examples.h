@@ -30,7 +30,7 @@ class Examples {
   // Kept pictures that have some, and how many each has, at most.
   static constexpr std::size_t kMost = 96, kEach = 3;
 
-  // Takes what Selector::offer() said of these samples.
+  // Takes what Selector::offer() said of these samples, which are in the order of the stream.
   void take(std::span<const Sample> samples, std::span<const Repeat> repeats);
   // Returns those of the kept picture with this index, as JPEGs.
   std::vector<std::string> of(std::uint64_t index) const;
