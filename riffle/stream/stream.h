@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -66,6 +67,11 @@ class Stream {
   // alike. divided_reader.h makes of that what the whole stream gives. The whole stream as a share
   // ends it. Returns false, and changes nothing, if this stream cannot be divided.
   virtual bool divide(const StreamShare& share) { return share.is_whole(); }
+
+  // From here on, whatever seek() does, next() gives the wanted samples alone, and does not decode
+  // the others to find out. Requires that `wanted` judges by label and key: samples have no picture
+  // yet. Returns false, and changes nothing, if this stream cannot tell before it decodes.
+  virtual bool keep_only(const std::function<bool(const Sample&)>& /*wanted*/) { return false; }
 
   // Makes a next() that waits for data (a camera, a watched folder) or reads what may be long (a
   // film, an archive) return nothing soon, and every later one too. Has no effect on streams whose

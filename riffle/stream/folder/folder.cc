@@ -57,7 +57,7 @@ class FolderStream : public Stream {
       if (picture) return folder_sample(options_, listed.path, std::move(*picture), given_++);
       skips_.add(path, failure.reason, failure.detail);
     }
-    if (!stopped_ && given_ == 0) {
+    if (!stopped_ && given_ == 0 && !listing_.empty()) {
       throw Error(cat("none of the ", listing_.size(), " pictures in the folder ",
                       options_.root.string(), " can be decoded (", skips_.summary(), ")"));
     }
@@ -97,6 +97,17 @@ class FolderStream : public Stream {
     return true;
   }
 
+  bool keep_only(const std::function<bool(const Sample&)>& wanted) override {
+    ahead_.reset();
+    const auto begin = listing_.begin() + static_cast<std::ptrdiff_t>(next_);
+    const auto is_unwanted = [&](const ListedPicture& listed) {
+      return !wanted(folder_sample(options_, listed.path, {}, 0));
+    };
+    next_ -= static_cast<std::size_t>(std::count_if(listing_.begin(), begin, is_unwanted));
+    std::erase_if(listing_, is_unwanted);
+    return true;
+  }
+
   // A folder of many files that cannot be decoded is long to read.
   void stop() override { stopped_ = true; }
 
@@ -122,7 +133,7 @@ class FolderStream : public Stream {
 
   const FolderOptions options_;
   SkipLog skips_;
-  const std::vector<ListedPicture> listing_;
+  std::vector<ListedPicture> listing_;
   std::size_t next_ = 0;
   std::optional<ListedPicture> last_;  // reading continues after it, whether it is there or not
   std::uint64_t given_ = 0;

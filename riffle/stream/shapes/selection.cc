@@ -8,13 +8,15 @@ namespace {
 class Selection : public Shape {
  public:
   Selection(std::unique_ptr<Stream> below, std::function<bool(const Sample&)> wanted)
-      : Shape(std::move(below)), wanted_(std::move(wanted)) {}
+      : Shape(std::move(below)),
+        wanted_(std::move(wanted)),
+        all_below_are_wanted_(this->below().keep_only(wanted_)) {}
 
   std::optional<Sample> next() override {
     while (true) {
       auto sample = below().next();
       if (!sample) return std::nullopt;
-      if (!wanted_(*sample)) continue;
+      if (!all_below_are_wanted_ && !wanted_(*sample)) continue;
       sample->index = static_cast<std::uint64_t>(given_++);
       return sample;
     }
@@ -32,6 +34,7 @@ class Selection : public Shape {
 
  private:
   const std::function<bool(const Sample&)> wanted_;
+  const bool all_below_are_wanted_;
   std::int64_t given_ = 0;
 };
 

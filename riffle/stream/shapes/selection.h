@@ -8,7 +8,8 @@
 
 namespace riffle {
 
-// Requires that `wanted` depends on the sample alone.
+// Requires that `wanted` judges by label and key. What is not wanted is not decoded where the
+// stream below can tell (Stream::keep_only()).
 std::unique_ptr<Stream> select(std::unique_ptr<Stream> below,
                                std::function<bool(const Sample&)> wanted);
 

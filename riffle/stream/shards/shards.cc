@@ -77,26 +77,22 @@ class ShardsStream : public Stream {
       auto& item = opened->item;
       if (opened->decoded.failure.reason == kUnreadableShard) require_some_shard();
       place_ = item.after;
-      auto key = paths_[item.shard];
-      if (!item.member.empty()) key += ':' + item.member;
+      Sample sample = without_picture(item);
       if (!share_.is_whole()) {
         ++divided_;
         if (!opened->decoded.picture) opened->decoded.picture.emplace();
       }
       if (!opened->decoded.picture) {
-        skips_.add(key, opened->decoded.failure.reason, opened->decoded.failure.detail);
+        skips_.add(sample.key, opened->decoded.failure.reason, opened->decoded.failure.detail);
         continue;
       }
-      Sample sample;
       sample.picture = std::move(*opened->decoded.picture);
       sample.index = given_++;
-      sample.label = std::move(item.label);
-      sample.key = std::move(key);
       return sample;
     }
     if (stopped_) return std::nullopt;
     place_ = {paths_.size(), 0, 0};
-    if (given_ == 0) {
+    if (given_ == 0 && !wanted_) {
       throw Error(cat("no picture in the ", paths_.size(), " files of shards:", options_.pattern,
                       " can be used (",
                       skips_.counts().empty() ? "there are none" : skips_.summary(), ")"));
@@ -155,6 +151,12 @@ class ShardsStream : public Stream {
     return true;
   }
 
+  bool keep_only(const std::function<bool(const Sample&)>& wanted) override {
+    ahead_.reset();
+    wanted_ = wanted;
+    return true;
+  }
+
   void stop() override { stopped_ = true; }
 
   std::map<std::string, std::int64_t> skipped() const override { return skips_.counts(); }
@@ -166,12 +168,28 @@ class ShardsStream : public Stream {
         options_.decoding.threads, kAheadBytes,
         // While the stream is divided, each item is a sample.
         [this, before = divided_]() mutable {
-          auto item = reader_->next();
+          auto item = next_wanted();
           if (item) item->is_passed_over = !share_.has(before++);
           return item;
         },
         [this](ShardItem&& item) { return open(std::move(item)); },
         [](const OpenedItem& opened) { return weight(opened.decoded); });
+  }
+
+  std::optional<ShardItem> next_wanted() {
+    auto item = reader_->next();
+    while (item && wanted_ && item->failure.reason.empty() && !wanted_(without_picture(*item))) {
+      item = reader_->next();
+    }
+    return item;
+  }
+
+  Sample without_picture(const ShardItem& item) const {
+    Sample sample;
+    sample.label = item.label;
+    sample.key = paths_[item.shard];
+    if (!item.member.empty()) sample.key += ':' + item.member;
+    return sample;
   }
 
   // If all shards are gone, everything left would be skipped, and a run would take it for the end.
@@ -205,6 +223,7 @@ class ShardsStream : public Stream {
   SkipLog skips_;
   ShardPlace place_;
   std::uint64_t given_ = 0;
+  std::function<bool(const Sample&)> wanted_;  // empty: all are
   StreamShare share_;
   std::int64_t divided_ = 0;  // samples given since the stream was divided
   std::atomic<bool> stopped_ = false;

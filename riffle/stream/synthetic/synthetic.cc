@@ -76,27 +76,31 @@ class SyntheticStream : public Stream {
       : settings_(settings), classes_(std::move(classes)), painter_(settings.size) {}
 
   std::optional<Sample> next() override {
-    if (settings_.samples > 0 && next_ >= settings_.samples) return std::nullopt;
-    const std::uint64_t shown = settings_.order == Order::kDecorrelated ? shuffled(next_) : next_;
-    const std::uint64_t clip = shown / settings_.frames;
-    const std::uint64_t frame = shown % settings_.frames;
-    enter(clip);
-    const float time = (static_cast<float>(frame) + 0.5f) / static_cast<float>(settings_.frames);
-    Sample sample;
-    if (share_.has(divided_++)) {
-      sample.picture =
-          painter_.paint(*scene_, time, Random(settings_.seed, Purpose("synthetic noise"), shown));
+    while (settings_.samples == 0 || next_ < settings_.samples) {
+      const std::uint64_t shown = settings_.order == Order::kDecorrelated ? shuffled(next_) : next_;
+      const std::uint64_t clip = shown / settings_.frames;
+      const std::uint64_t frame = shown % settings_.frames;
+      enter(clip);
+      Sample sample;
+      sample.index = next_++;
+      sample.clip = static_cast<std::int64_t>(clip);
+      sample.label = label_;
+      sample.key = cat("clip ", clip, " frame ", frame);
+      if (wanted_ && !wanted_(sample)) continue;
+      if (share_.has(divided_++)) sample.picture = paint(frame, shown);
+      return sample;
     }
-    sample.index = next_++;
-    sample.clip = static_cast<std::int64_t>(clip);
-    sample.label = label_;
-    sample.key = cat("clip ", clip, " frame ", frame);
-    return sample;
+    return std::nullopt;
   }
 
   bool divide(const StreamShare& share) override {
     share_ = share;
     divided_ = 0;
+    return true;
+  }
+
+  bool keep_only(const std::function<bool(const Sample&)>& wanted) override {
+    wanted_ = wanted;
     return true;
   }
 
@@ -118,6 +122,11 @@ class SyntheticStream : public Stream {
   }
 
  private:
+  Picture paint(std::uint64_t frame, std::uint64_t shown) {
+    const float time = (static_cast<float>(frame) + 0.5f) / static_cast<float>(settings_.frames);
+    return painter_.paint(*scene_, time, Random(settings_.seed, Purpose("synthetic noise"), shown));
+  }
+
   void enter(std::uint64_t clip) {
     if (scene_ && clip_ == clip) return;
     Random random(settings_.seed, Purpose("synthetic class"), clip);
@@ -164,6 +173,7 @@ class SyntheticStream : public Stream {
   const std::vector<SceneClass> classes_;
   ScenePainter painter_;
   std::uint64_t next_ = 0;
+  std::function<bool(const Sample&)> wanted_;  // empty: all are
   StreamShare share_;
   std::int64_t divided_ = 0;  // samples given since the stream was divided
 
