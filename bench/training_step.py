@@ -4,8 +4,9 @@ Times forward, backward and SGD on two given batches of views. Alone, it prints 
 
     bench/training_step.py --objective simclr --arch resnet18 --stem small --size 32 --batch 64 --threads 2 --channels-last
 
-With --rounds it alternates with another program on a noisy machine: after the warm-up it prints {"ready": true}, then
-answers each line on standard input, a number of seconds, with the timing of a round of that length, until the input ends.
+With --rounds it alternates with other programs on a noisy machine: it prints its name, then answers each line on standard
+input, a number of seconds, with the timing of a round of that length, until the input ends. It warms up at the first line,
+so that several can be started at once and still choose their kernels one after the other.
 """
 import argparse
 import contextlib
@@ -168,6 +169,7 @@ class Step:
                       for _ in range(2)]
         self.optimizer = torch.optim.SGD([p for p in self.model.parameters() if p.requires_grad], 1e-3, 0.9, weight_decay=1e-4, fused=True)
         self.call = torch.compile(self.model) if args.compile else self.model
+        self.is_warm = False
 
     def __call__(self):
         self.optimizer.zero_grad(set_to_none=True)
@@ -176,6 +178,11 @@ class Step:
         loss.backward()
         self.optimizer.step()
         self.model.follow()
+
+    def warm_up(self):
+        for _ in range(0 if self.is_warm else 3):
+            self()
+        self.is_warm = True
 
     def round(self, seconds):
         times, end = [], time.perf_counter() + seconds
@@ -218,13 +225,10 @@ def main():
     name = " ".join(words + ["bf16"] * args.bf16 + ["TF32"] * args.tf32 + ["compiled"] * args.compile)
 
     step = Step(args)
-    for _ in range(3):
-        step()
-    if not args.rounds:
-        print(json.dumps({"name": name, **step.round(args.seconds)}), flush=True)
-        return
-    print(json.dumps({"ready": True, "name": name}), flush=True)
-    for line in sys.stdin:
+    if args.rounds:
+        print(json.dumps({"name": name}), flush=True)
+    for line in sys.stdin if args.rounds else [args.seconds]:
+        step.warm_up()
         print(json.dumps({"name": name, **step.round(float(line))}), flush=True)
 
 

@@ -58,11 +58,13 @@ StepPeers::StepPeers(const StepShape& shape) {
   const std::vector<Flags> cuda = {
       {"--tf32"}, {"--channels-last", "--bf16"}, {"--channels-last", "--bf16", "--compile"}};
   for (const Flags& flags : shape.device == "cuda" ? cuda : cpu) {
-    show_progress(cat("starting a peer: torch ", join(flags, " ")));
-    Peer peer;
-    peer.process = std::make_unique<ChildProcess>(command_of(shape, flags));
+    peers_.emplace_back().process = std::make_unique<ChildProcess>(command_of(shape, flags));
+  }
+  for (Peer& peer : peers_) {
     peer.name = nlohmann::json::parse(peer.process->read_line()).at("name");
-    peers_.push_back(std::move(peer));
+    show_progress(cat("warming up: ", peer.name));
+    peer.process->write_line("0");
+    peer.process->read_line();
   }
 }
 
