@@ -16,6 +16,8 @@ constexpr std::uint64_t kLeastBytes = std::uint64_t{64} << 10;
 constexpr int kMaxThreads = 256;
 constexpr int kMaxSize = 16384;
 
+int default_threads = static_cast<int>(std::thread::hardware_concurrency());
+
 std::optional<Picture> decode_any(std::span<const std::byte> bytes, const DecodeOptions& options,
                                   DecodeFailure& failure) {
 #ifdef RIFFLE_FFMPEG
@@ -31,12 +33,13 @@ void keep_file(std::span<const std::byte> bytes, const Decoding& decoding, Pictu
 
 }  // namespace
 
+void set_decoding_threads(int threads) { default_threads = threads; }
+
 Decoding read_decoding(Uri& uri) {
   Decoding decoding;
   decoding.options.short_side = static_cast<int>(uri.get_integer("size", 0, 0, kMaxSize));
-  const int cores =
-      std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
-  decoding.threads = static_cast<int>(uri.get_integer("threads", cores, 0, kMaxThreads));
+  const int threads = std::clamp(default_threads, 1, kMaxThreads);
+  decoding.threads = static_cast<int>(uri.get_integer("threads", threads, 0, kMaxThreads));
   decoding.keep_file = uri.get_bool("original", false);
   return decoding;
 }

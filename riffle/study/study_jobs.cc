@@ -20,6 +20,7 @@
 #include "riffle/run/metrics_history.h"
 #include "riffle/run/run_folder.h"
 #include "riffle/run/stop_signals.h"
+#include "riffle/stream/decoding.h"
 #include "riffle/study/study_probe.h"
 #include "riffle/study/study_runner.h"
 
@@ -211,6 +212,7 @@ void serve_runs(const Study& study, const fs::path& out, std::int64_t jobs) {
   set_log_level(LogLevel::warnings);
   const std::int64_t cores = std::max(1u, std::thread::hardware_concurrency());
   const std::int64_t share = std::max<std::int64_t>(1, cores / std::max<std::int64_t>(1, jobs));
+  set_decoding_threads(static_cast<int>(share));
   const auto runs = expand(study);
   StudyProbe probe(study.probe);
   for (std::string slug; std::getline(std::cin, slug);) {
