@@ -24,8 +24,8 @@ struct Decoding {
   int threads = 0;  // 0: decodes in the reader's thread
 };
 
-// Sets the number of threads that a source decodes with unless its address says it; before that, one
-// per core. For programs that share a machine. Not thread-safe.
+// Sets the number of threads that a source decodes with unless its address says it; before that,
+// one per core. For programs that share a machine. Not thread-safe.
 void set_decoding_threads(int threads);
 
 // Reads `size`, the short side that pictures will be resized to, `threads`, and `original`, whether
