@@ -37,6 +37,7 @@ struct StudyOptions {
   std::string device;
   bool dry_run = false;
   bool check = false;
+  bool pages = false;
   StudyFlags flags;
 };
 
@@ -216,6 +217,12 @@ void check_study(const Study& study, const RunChoice& choice, std::int64_t at_on
                  free_space(out)));
 }
 
+std::optional<StudyOutcome> require_finished_runs(const Study& study, const fs::path& out) {
+  StudyOutcome found = finished_runs(study, out);
+  if (found.done() == 0) throw Error(cat("no run of the study is finished in ", out.string()));
+  return found;
+}
+
 void print_tables(const StudyFiles& files) {
   for (const auto& table : files.tables) print_line(table.string());
   print_line(files.page.string());
@@ -240,7 +247,8 @@ void run_study_command(const StudyOptions& options) {
     return list_runs(options, study, parse_choice(study, options.flags.only), out);
   }
 
-  const auto made = options.flags.run(study, out);
+  const auto made =
+      options.pages ? require_finished_runs(study, out) : options.flags.run(study, out);
   if (!made) return;
   const StudyOutcome& outcome = *made;
   const StudyFiles files = write_study(outcome, out, command_text(options, out));
@@ -305,6 +313,8 @@ void add_study_command(CLI::App& app) {
   command->add_flag("--check", options->check,
                     "Say what is missing and what time, disk and memory each run takes; starts "
                     "nothing");
+  command->add_flag("--pages", options->pages,
+                    "Write the pages of the runs that are finished in --out; makes no run");
   command->footer(
       "A study makes many runs that differ in a few named ways, measures them, and\n"
       "leaves a page with tables and figures. If it is interrupted, the same command\n"

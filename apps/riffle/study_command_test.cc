@@ -91,6 +91,28 @@ TEST_F(StudyCommandTest, ACopiedStudyRunsAndItsFailuresAreNamed) {
   EXPECT_EQ(nlohmann::json::parse(outcome.out)["made"], 1);
 }
 
+TEST_F(StudyCommandTest, PagesAreWrittenOfWhatAnotherMachineMade) {
+  const std::string study = "-q study unique-images --scale smoke --seeds 2 --out out";
+  EXPECT_THAT(riffle(study + " --pages").err, HasSubstr("no run of the study is finished in out"));
+  ASSERT_EQ(riffle(study + " --only images=1").exit_code, 0);
+  const fs::path result = folder_ / "out/runs/1-seed0/result.json";
+  auto json = nlohmann::json::parse(std::ifstream(result));
+  EXPECT_THAT(json["machine"], HasSubstr(" cores"));
+  json["machine"] = "a machine far away";
+  std::ofstream(result) << json;
+  fs::remove(folder_ / "out/unique-images.html");
+
+  const auto outcome = riffle(study + " --pages --json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto said = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(said["done"], 2);
+  EXPECT_EQ(said["made"], 0);
+  std::ifstream in(folder_ / "out/unique-images.html");
+  const std::string page{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_THAT(page, HasSubstr("a machine far away"));
+  EXPECT_THAT(page, HasSubstr("2 of 6 runs"));
+}
+
 TEST_F(StudyCommandTest, WhatEveryRunWouldMissIsSaidOnceBeforeTheFirst) {
   const std::string study = "study correlated --scale small --data nodata --device cpu --out out";
   const auto outcome = riffle(study);

@@ -110,6 +110,7 @@ void write_result(const std::filesystem::path& path, const RunResult& result) {
                {"config", result.config}};
   if (!result.turns.empty()) json["turns"] = result.turns;
   if (!result.first.empty()) json["first"] = result.first;
+  if (!result.machine.empty()) json["machine"] = result.machine;
   write_atomically(path, json.dump(2) + '\n');
 }
 
@@ -125,6 +126,7 @@ RunResult read_result(const std::filesystem::path& path) {
     result.config = json.at("config");
     result.probe = bytes_of_text(json.at("probe"));
     result.first = json.value("first", "");
+    result.machine = json.value("machine", "");
     for (const auto& turn : json.value("turns", Json::array())) result.turns.push_back(count(turn));
     for (const auto& [set, recipe] : json.at("recipes").items()) {
       result.recipes[bytes_of_text(set)] = recipe;

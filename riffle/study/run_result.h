@@ -33,6 +33,8 @@ struct RunResult {
   std::string probe;
   // The configuration of the run whose network this one started from; empty: none.
   std::string first;
+  // What the run ended on; empty: unknown.
+  std::string machine;
   // By probe set, with every figure.
   std::map<std::string, std::string> recipes;
   // Groups in the order in which they came.

@@ -25,6 +25,7 @@ TEST_F(RunResultTest, IsReadAsItWasWritten) {
   RunResult result;
   result.config = "train: {}";
   result.turns = {5, 9};
+  result.machine = "two cores";
   ResultPoint point;
   point.update = 3;
   point.samples_seen = 4;
@@ -40,6 +41,7 @@ TEST_F(RunResultTest, IsReadAsItWasWritten) {
   EXPECT_EQ(read.points[0].accuracy.at("set").linear_top5, 2);
   EXPECT_TRUE(std::isnan(read.points[0].accuracy.at("set").knn_top1));
   EXPECT_EQ(read.values, result.values);
+  EXPECT_EQ(read.machine, result.machine);
 }
 
 TEST_F(RunResultTest, LabelsOfAnyBytesAreReadAsTheyWereWritten) {

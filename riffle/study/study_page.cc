@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <thread>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -24,16 +23,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Returns what follows the colon of the first line that begins with `key`.
-std::string system_line(const fs::path& path, const std::string& key) {
-  std::ifstream in(path);
-  for (std::string line; std::getline(in, line);) {
-    const auto colon = line.find(':');
-    if (!line.starts_with(key) || colon == std::string::npos) continue;
-    const auto begin = line.find_first_not_of(" \t", colon + 1);
-    return begin == std::string::npos ? "" : line.substr(begin);
+// Returns the machines that the runs were made on, one after the other.
+std::string machines_text(const StudyOutcome& outcome) {
+  std::set<std::string> machines;
+  for (const auto& result : outcome.results) {
+    if (result && !result->machine.empty()) machines.insert(result->machine);
   }
-  return {};
+  return join(std::vector(machines.begin(), machines.end()), "; ");
 }
 
 Json cell_json(const Cell& cell) {
@@ -159,10 +155,14 @@ class Writer {
     add_recipes(page_, outcome_);
     add_foot();
     write_atomically(files_.page, page_.html());
-    const Json json = {{"study", study_.name},      {"scale", study_.scale},
-                       {"command", command_},       {"findings", study_findings(outcome_)},
-                       {"tables", tables_},         {"figures", figures_},
-                       {"machine", machine_text()}, {"runs", runs_json(outcome_)}};
+    const Json json = {{"study", study_.name},
+                       {"scale", study_.scale},
+                       {"command", command_},
+                       {"findings", study_findings(outcome_)},
+                       {"tables", tables_},
+                       {"figures", figures_},
+                       {"machine", machines_text(outcome_)},
+                       {"runs", runs_json(outcome_)}};
     write_atomically(files_.json, json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
     return files_;
   }
@@ -233,7 +233,8 @@ class Writer {
     page_.table(runs_table(outcome_));
     page_.section("How to get this page");
     page_.code(command_);
-    page_.paragraph(cat("Machine: ", machine_text(), "."));
+    const std::string machines = machines_text(outcome_);
+    if (!machines.empty()) page_.paragraph(cat("Made on: ", machines, "."));
     page_.folded_code("The study", read_given_text(study_.file, kMostYamlBytes));
     const auto& first = outcome_.runs.front().first;
     if (first) page_.folded_code("The configuration of the first phase", config_yaml(*first));
@@ -255,17 +256,6 @@ class Writer {
 };
 
 }  // namespace
-
-std::string machine_text() {
-  std::string text = system_line("/proc/cpuinfo", "model name");
-  if (text.empty()) text = "unknown processor";
-  text += cat(", ", std::max(1u, std::thread::hardware_concurrency()), " cores");
-  std::error_code none;
-  for (const auto& card : fs::directory_iterator("/proc/driver/nvidia/gpus", none)) {
-    text += cat(", ", system_line(card.path() / "information", "Model"));
-  }
-  return text;
-}
 
 StudyFiles write_study(StudyOutcome outcome, const fs::path& out, const std::string& command,
                        const std::string& page) {

@@ -23,7 +23,4 @@ struct StudyFiles {
 StudyFiles write_study(StudyOutcome outcome, const std::filesystem::path& out,
                        const std::string& command, const std::string& page = "");
 
-// Returns processor, cores and graphics cards, as far as the system tells.
-std::string machine_text();
-
 }  // namespace riffle

@@ -18,6 +18,7 @@
 #include "riffle/run/picture_log.h"
 #include "riffle/run/run_folder.h"
 #include "riffle/run/training.h"
+#include "riffle/study/machine.h"
 #include "riffle/study/study_check.h"
 #include "riffle/study/study_first.h"
 #include "riffle/study/study_probe.h"
@@ -134,6 +135,7 @@ std::optional<RunResult> make_run(const StudyRun& run, const fs::path& out, Stud
   if (!result) return std::nullopt;
   result->config = config_yaml(run.config);
   if (run.first) result->first = config_yaml(*run.first);
+  result->machine = machine_text();
   write_result(path / RunFolder::kResult, *result);
   remove_old_checkpoints(folder);
   return result;
@@ -155,11 +157,16 @@ void begin_again(const Study& study, const fs::path& out, const RunChoice& choic
   for (const auto& folder : chosen) fs::remove_all(folder);
 }
 
+StudyOutcome finished_runs(const Study& study, const fs::path& out) {
+  StudyOutcome outcome{study, expand(study), {}, {}, 0};
+  add_finished(outcome, out);
+  return outcome;
+}
+
 StudyOutcome run_study(const Study& study, const fs::path& out, const RunChoice& choice,
                        const StudyJobs& jobs) {
-  StudyOutcome outcome{study, expand(study), {}, {}, 0};
   // All at first: a study that cannot end well should not begin.
-  add_finished(outcome, out);
+  StudyOutcome outcome = finished_runs(study, out);
   std::vector<const StudyRun*> due;
   for (std::size_t i = 0; i < outcome.runs.size(); ++i) {
     if (outcome.results[i]) continue;

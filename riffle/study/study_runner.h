@@ -39,6 +39,10 @@ std::filesystem::path run_folder_of(const std::filesystem::path& out, const Stud
 std::optional<RunResult> finished_result(const std::filesystem::path& out, const Study& study,
                                          const StudyRun& run);
 
+// Returns the runs of a study with the results that are in `out`, whatever machine made them.
+// Throws Error as finished_result().
+StudyOutcome finished_runs(const Study& study, const std::filesystem::path& out);
+
 // Adds the results that other processes have left in `out` meanwhile.
 void add_finished(StudyOutcome& outcome, const std::filesystem::path& out);
 
