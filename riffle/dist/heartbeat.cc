@@ -128,8 +128,10 @@ void Heartbeat::beat(Peer& peer) {
 }
 
 void Heartbeat::end_run(const Peer& peer, const std::string& what) {
-  std::cerr << "riffle: rank " << peer.rank << " (" << printable(peer.name) << ") " << what
-            << "; the run ends on all ranks. The last checkpoint is good: riffle resume continues\n"
+  // In one piece: other ranks and mpirun write to the same terminal.
+  std::cerr << cat("riffle: rank ", peer.rank, " (", printable(peer.name), ") ", what,
+                   "; the run ends on all ranks. The last checkpoint is good: riffle resume "
+                   "continues\n")
             << std::flush;
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::_Exit(1);

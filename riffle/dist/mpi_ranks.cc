@@ -164,7 +164,7 @@ class MpiRanks : public Ranks {
       MPI_Comm_free(&all_);
       MPI_Finalize();
     } catch (const std::exception& error) {
-      std::cerr << "riffle: rank " << rank() << ": " << printable(error.what()) << '\n';
+      std::cerr << cat("riffle: rank ", rank(), ": ", printable(error.what()), '\n');
       abort(1);
     }
   }
