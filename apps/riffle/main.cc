@@ -41,7 +41,7 @@ int complain(const std::string& message, int exit_code) {
   if (launched_processes() > 1 && !is_first_process()) {
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
-  std::cerr << "riffle: " << printable(message) << '\n';
+  std::cerr << cat("riffle: ", printable(message), '\n');
   abort_other_ranks(exit_code);
   return exit_code;
 }
